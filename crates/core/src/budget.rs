@@ -1,0 +1,46 @@
+//! Limits of a run, and what is left of them.
+
+use serde::{Deserialize, Serialize};
+
+/// Limits of one agent; none where absent. A child never gets more than is left of its parent's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Requests per prompt.
+    pub turns: Option<u32>,
+    /// Tokens in all.
+    pub tokens: Option<u64>,
+    /// US dollars in all.
+    pub cost_usd: Option<f64>,
+    /// Milliseconds in all.
+    pub time_ms: Option<u64>,
+}
+
+/// What is left now, as the engine works it out before each step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Left {
+    /// Requests left in this turn; `None` is no limit.
+    pub turns: Option<u32>,
+    /// Whether the tree's tokens are spent.
+    pub tokens_spent: bool,
+    /// Whether the tree's money is spent.
+    pub cost_spent: bool,
+    /// Whether the time is over.
+    pub time_over: bool,
+    /// Whether the context is so full that it must be shortened before the next request.
+    pub context_full: bool,
+    /// Whether an agent with one run has jobs that still work.
+    pub jobs_running: bool,
+}
+
+impl Left {
+    /// No limit at all.
+    pub const UNLIMITED: Self = Self {
+        turns: None,
+        tokens_spent: false,
+        cost_spent: false,
+        time_over: false,
+        context_full: false,
+        jobs_running: false,
+    };
+}

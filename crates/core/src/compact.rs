@@ -1,0 +1,52 @@
+//! What to cut from a conversation that grew too long, as a plan; the summary itself is the model's.
+
+use crate::block::Block;
+use crate::entry::{Body, Stop};
+use crate::ids::EntryId;
+use crate::transcript::Transcript;
+
+/// Bytes of the last batch that are kept as they are; a larger one is summarised with the rest.
+pub const KEPT_BYTES: usize = 60_000;
+
+/// The plan: everything on the path up to and including this entry is summarised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The last entry that the summary stands for.
+    pub upto: EntryId,
+    /// Its position on the path.
+    pub position: usize,
+}
+
+/// Plans a cut. Kept are the last batch (a reply that called tools, with its results), unless it is too
+/// large, and prompts that wait for an answer. `None` when no reply would be summarised, so that a second
+/// cut of an unchanged conversation does nothing.
+pub fn plan(transcript: &Transcript) -> Option<Cut> {
+    let entries = transcript.entries();
+    let start = transcript.view_start();
+    let is_reply = |body: &Body| matches!(body, Body::Assistant { stop, .. } if *stop != Stop::Cut);
+    let last_reply = entries.iter().rposition(|entry| is_reply(&entry.body)).filter(|at| *at >= start)?;
+    let end = match &entries[last_reply].body {
+        Body::Assistant { blocks, .. } if has_calls(blocks) => {
+            if bytes(transcript, last_reply) <= KEPT_BYTES { last_reply } else { entries.len() }
+        }
+        _ => last_reply + 1,
+    };
+    let region = &entries[start..end];
+    let position = start + region.iter().rposition(|entry| entry.body.is_conversation())?;
+    let worth_it = region.iter().any(|entry| is_reply(&entry.body));
+    worth_it.then(|| Cut { upto: entries[position].id.clone(), position })
+}
+
+fn has_calls(blocks: &[Block]) -> bool {
+    blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }))
+}
+
+fn bytes(transcript: &Transcript, from: usize) -> usize {
+    let size = |body: &Body| match body {
+        Body::User { blocks, .. } | Body::Assistant { blocks, .. } | Body::Result { blocks, .. } => {
+            blocks.iter().map(|block| serde_json::to_string(block).map_or(0, |text| text.len())).sum()
+        }
+        _ => 0,
+    };
+    transcript.entries()[from..].iter().map(|entry| size(&entry.body)).sum()
+}

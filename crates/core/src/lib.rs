@@ -1,0 +1,35 @@
+//! What agents, transcripts, tools and permissions *are*, and what follows from them.
+//!
+//! This crate spawns nothing, sleeps nowhere, opens no file, reads no clock and no environment. Read
+//! [`turn`] first: an agent is a transcript and one loop over it, and [`turn::next_step`] says what must
+//! happen next.
+
+pub mod access;
+pub mod block;
+pub mod budget;
+pub mod compact;
+pub mod def;
+pub mod entry;
+pub mod event;
+pub mod fold;
+pub mod ids;
+pub mod input;
+pub mod outcome;
+pub mod policy;
+pub mod ports;
+pub mod prompt;
+pub mod schedule;
+pub mod schema;
+pub mod spawn;
+pub mod state;
+pub mod time;
+pub mod transcript;
+pub mod turn;
+pub mod usage;
+
+/// A boxed future, for the object-safe seams in [`ports`].
+pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A boxed stream, likewise.
+pub type BoxStream<'a, T> = std::pin::Pin<Box<dyn futures_core::Stream<Item = T> + Send + 'a>>;
+/// A tree of cancellation, shared with the runtime's utilities.
+pub use tokio_util::sync::CancellationToken;

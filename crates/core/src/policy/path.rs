@@ -1,0 +1,1 @@
+//! Path patterns of rules, in gitignore form.

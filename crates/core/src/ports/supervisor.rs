@@ -1,0 +1,237 @@
+//! The only door from a tool to the troupe: jobs, agents, questions.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::ids::{AgentId, CallId, JobId};
+use crate::outcome::Outcome;
+use crate::policy::{Answer, Question};
+use crate::spawn::Spawn;
+use crate::{BoxFuture, CancellationToken};
+
+/// A running or ended shell or agent.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its id; an agent's job has the agent's id.
+    pub id: JobId,
+    /// Whose it is.
+    pub owner: AgentId,
+    /// What it is, for people: the command, or the agent's description.
+    pub title: String,
+    /// Whether it is an agent.
+    pub is_agent: bool,
+    /// The call that started it.
+    pub call: Option<CallId>,
+    /// Where its output goes.
+    pub output: PathBuf,
+    /// How it ended; `None` while it runs.
+    pub outcome: watch::Receiver<Option<Outcome>>,
+}
+
+impl Job {
+    /// Waits for the end.
+    pub async fn ended(&self) -> Outcome {
+        let mut outcome = self.outcome.clone();
+        loop {
+            if let Some(end) = outcome.borrow_and_update().clone() {
+                return end;
+            }
+            if outcome.changed().await.is_err() {
+                // Whoever ran the job is gone without a word; only a panic can do that.
+                return Outcome::Shell(crate::outcome::ShellEnd {
+                    ending: crate::outcome::Ending::Failed,
+                    code: None,
+                    signal: None,
+                    bytes: 0,
+                    error: Some("the job's runner ended without a result".into()),
+                });
+            }
+        }
+    }
+}
+
+/// A call's hold on a job. Exactly one of the two takes the outcome: the waiter, or, after
+/// [`Waiter::detach`], the owner's inbox. Dropped without either, it ends the job.
+#[must_use = "dropping a waiter ends its job"]
+pub struct Waiter {
+    /// The job.
+    pub job: Job,
+    cancel: Option<CancellationToken>,
+    release: OnRelease,
+}
+
+/// Tells the supervisor how a waiter let go.
+pub type OnRelease = Arc<dyn Fn(&JobId, Release) + Send + Sync>;
+
+/// How a waiter let go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// It took the outcome: the owner is not told.
+    Taken,
+    /// It let go: the owner's inbox gets the end.
+    Detached,
+}
+
+impl Waiter {
+    /// A hold on `job`, whose end is wanted when `cancel` fires.
+    pub fn new(
+        job: Job,
+        cancel: CancellationToken,
+        release: OnRelease,
+    ) -> Self {
+        Self { job, cancel: Some(cancel), release }
+    }
+
+    /// Waits for the end and takes it.
+    pub async fn taken(mut self) -> Outcome {
+        let outcome = self.job.ended().await;
+        self.cancel = None;
+        (self.release)(&self.job.id, Release::Taken);
+        outcome
+    }
+
+    /// Waits for the end without taking it, so that something else can be waited for beside it.
+    pub async fn ended(&self) -> Outcome {
+        self.job.ended().await
+    }
+
+    /// Lets go: the job stays, and its end goes to the owner's inbox.
+    pub fn detach(mut self) -> Job {
+        self.cancel = None;
+        (self.release)(&self.job.id, Release::Detached);
+        self.job.clone()
+    }
+
+    /// Asks the job to end; the outcome can still be waited for.
+    pub fn stop(&self) {
+        if let Some(cancel) = &self.cancel {
+            cancel.cancel();
+        }
+    }
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        if let Some(cancel) = self.cancel.take() {
+            cancel.cancel();
+            (self.release)(&self.job.id, Release::Taken);
+        }
+    }
+}
+
+/// What a job's runner gets.
+pub struct JobCx {
+    /// The job.
+    pub id: JobId,
+    /// Where its output goes; made by the runner, in a folder that exists.
+    pub output: PathBuf,
+    /// Fires when it must end.
+    pub cancel: CancellationToken,
+}
+
+/// A shell job to be started. Its future is owned by the supervisor and must end soon after its token fires.
+pub struct JobStart {
+    /// Whose it is.
+    pub owner: AgentId,
+    /// The call that starts it.
+    pub call: CallId,
+    /// The command, for people.
+    pub title: String,
+    /// Whether no call waits for it from the start.
+    pub background: bool,
+    /// What runs.
+    pub run: Box<dyn FnOnce(JobCx) -> BoxFuture<'static, Outcome> + Send>,
+}
+
+/// Why nothing was started.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnError {
+    /// No such definition.
+    #[error("there is no agent type `{name}`; there are: {}", .known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The agents nest too deep.
+    #[error("agents may nest {most} deep, and this one is at that depth: do the work yourself")]
+    TooDeep {
+        /// The limit.
+        most: u32,
+    },
+    /// An ancestor has the same type and prompt.
+    #[error("an agent above this one was given the same type and prompt: do the work yourself")]
+    Repeated,
+    /// A limit on the number of agents or jobs.
+    #[error("{what}: at most {most}; wait for some to end, or do the work yourself")]
+    TooMany {
+        /// What there are too many of.
+        what: String,
+        /// The limit.
+        most: u32,
+    },
+    /// A parameter makes no sense.
+    #[error("{0}")]
+    Invalid(String),
+    /// A rule forbids it.
+    #[error("{0}")]
+    Denied(String),
+    /// The system refused; names the resource.
+    #[error("{0}")]
+    System(String),
+    /// The session is ending.
+    #[error("the session is ending")]
+    Ending,
+}
+
+/// Why a job was not stopped.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// No such job, or not this agent's.
+    #[error("there is no background task `{id}` of yours; there are: {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    Unknown {
+        /// What was asked for.
+        id: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// It has ended already.
+    #[error("task `{0}` has already ended")]
+    Ended(JobId),
+}
+
+/// The door.
+pub trait Supervisor: Send + Sync {
+    /// Starts an agent whose end a call waits for; [`Waiter::detach`] makes it a background one.
+    ///
+    /// # Errors
+    /// See [`SpawnError`]; nothing is started then.
+    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>>;
+
+    /// Starts a shell job.
+    ///
+    /// # Errors
+    /// See [`SpawnError`]; nothing is started then.
+    fn start(&self, start: JobStart) -> Result<Waiter, SpawnError>;
+
+    /// A job that `owner` started.
+    ///
+    /// # Errors
+    /// [`JobError::Unknown`].
+    fn job(&self, owner: &AgentId, id: &str) -> Result<Job, JobError>;
+
+    /// Asks a job of `owner` to end.
+    ///
+    /// # Errors
+    /// [`JobError`].
+    fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError>;
+
+    /// Marks the end of a background job as told, so that no notice follows.
+    fn mark_told(&self, owner: &AgentId, id: &JobId);
+
+    /// Asks a person; waits for the answer, which is a denial where nobody can be asked.
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+}

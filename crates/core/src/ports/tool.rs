@@ -1,0 +1,157 @@
+//! The seam to tools. Four methods; everything else is composition.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::access::Access;
+use crate::block::Block;
+use crate::ids::{AgentId, CallId};
+use crate::ports::supervisor::Supervisor;
+use crate::state::{AgentState, Effect};
+use crate::{BoxFuture, CancellationToken};
+
+/// What the model is told of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: Arc<str>,
+    /// When to use it, when not, its limits and its errors.
+    pub description: Arc<str>,
+    /// JSON Schema of its input: an object, in the subset that [`crate::schema`] checks.
+    pub input_schema: Arc<Value>,
+}
+
+/// Where a call is made: everything that the meaning of a path depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// The folder for relative paths.
+    pub cwd: PathBuf,
+    /// The person's home, for `~`.
+    pub home: PathBuf,
+    /// Folders in which the agent may work; the first is the workspace.
+    pub roots: Vec<PathBuf>,
+}
+
+/// All that a call gets. Seven fields, and it stays so.
+pub struct ToolCx {
+    /// The agent.
+    pub me: AgentId,
+    /// The call.
+    pub call: CallId,
+    /// Where it is made.
+    pub place: Place,
+    /// What the agent's earlier results add up to.
+    pub state: Arc<AgentState>,
+    /// Fires when the call must end. A call that does not end soon after is dropped.
+    pub cancel: CancellationToken,
+    /// Where progress goes.
+    pub report: Reporter,
+    /// The door to jobs, agents and questions.
+    pub supervisor: Arc<dyn Supervisor>,
+}
+
+/// Tells people how far a call is; never recorded.
+#[derive(Clone)]
+pub struct Reporter(Arc<dyn Fn(String) + Send + Sync>);
+
+impl Reporter {
+    /// A reporter that hands each line to `sink`.
+    pub fn new(sink: impl Fn(String) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(sink))
+    }
+
+    /// A reporter that nobody listens to.
+    pub fn silent() -> Self {
+        Self::new(|_| ())
+    }
+
+    /// Tells one line.
+    pub fn tell(&self, line: impl Into<String>) {
+        (self.0)(line.into());
+    }
+}
+
+/// What a call gives back.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct ToolOutput {
+    /// For the model.
+    pub content: Vec<Block>,
+    /// Whether the call failed.
+    pub is_error: bool,
+    /// For frontends and hooks: the structured result.
+    pub data: Option<Value>,
+    /// What it changes of its own agent.
+    pub effects: Vec<Effect>,
+}
+
+impl ToolOutput {
+    /// A success with one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { content: vec![Block::text(text)], ..Self::default() }
+    }
+
+    /// A failure with one text.
+    pub fn error(text: impl Into<String>) -> Self {
+        Self { content: vec![Block::text(text)], is_error: true, ..Self::default() }
+    }
+
+    /// The same with a structured result.
+    #[must_use]
+    pub fn with_data(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    /// The same with one more effect.
+    #[must_use]
+    pub fn with_effect(mut self, effect: Effect) -> Self {
+        self.effects.push(effect);
+        self
+    }
+}
+
+/// An input that a tool can't take. `field` is a path such as `todos[2].status`; empty for the whole.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{what}", if .field.is_empty() { String::new() } else { format!("`{}`: ", .field) })]
+pub struct BadInput {
+    /// Which field.
+    pub field: String,
+    /// What is wrong, and what would be right.
+    pub what: String,
+}
+
+impl BadInput {
+    /// A fault of one field.
+    pub fn new(field: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { field: field.into(), what: what.into() }
+    }
+}
+
+/// A call, in a person's words.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Title {
+    /// "Reading src/main.rs".
+    pub text: String,
+}
+
+/// A tool. Its input has passed the schema before any of these methods sees it.
+pub trait Tool: Send + Sync {
+    /// What the model is told.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What the call would touch, with paths absolute but not resolved. Pure.
+    ///
+    /// # Errors
+    /// An input that passes the schema and still makes no sense.
+    fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput>;
+
+    /// Does it. A failure is an output with `is_error`, never a panic.
+    fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput>;
+
+    /// The call in a person's words.
+    fn title(&self, _input: &Value) -> Title {
+        Title { text: self.spec().name.to_string() }
+    }
+}

@@ -1,0 +1,27 @@
+//! The whole difference between kinds of agents, as one struct.
+
+use std::path::PathBuf;
+
+use crate::block::Block;
+use crate::ids::{AgentId, CallId};
+
+/// An agent to be started.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spawn {
+    /// The definition's name; none for the default.
+    pub definition: Option<String>,
+    /// What it is called for, in 3–5 words.
+    pub description: String,
+    /// What it is to do.
+    pub prompt: Vec<Block>,
+    /// Who starts it.
+    pub parent: AgentId,
+    /// The call that starts it.
+    pub call: CallId,
+    /// A model in place of the definition's.
+    pub model: Option<String>,
+    /// Where its tools start; the parent's folder where absent.
+    pub cwd: Option<PathBuf>,
+    /// A name by which it can be reached.
+    pub name: Option<String>,
+}

@@ -1,0 +1,224 @@
+//! What an agent's results add up to: its folder, the files it has seen, its list of things to do.
+//! Folded from the transcript, so a resumed agent has the same.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::Setting;
+use crate::policy::Mode;
+
+/// Most files whose state is remembered (C3: 100 by default); the one seen longest ago goes first.
+pub const SEEN_FILES: usize = 100;
+
+/// A change that a tool makes of its own agent, recorded with its result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// The shell's folder changed.
+    Cwd(PathBuf),
+    /// A file was read, or written by a tool (then seen whole).
+    Saw(PathBuf, Seen),
+    /// A tool changed a file.
+    Changed(PathBuf),
+    /// The list of things to do.
+    Todos(Vec<Todo>),
+}
+
+/// What was known of a file when it was last seen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Modification time in nanoseconds since the epoch.
+    pub mtime: i128,
+    /// A hash of the whole content, as hex.
+    pub hash: String,
+    /// How much was shown.
+    pub part: Part,
+}
+
+/// How much of a file was shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// Ranges of lines, 1-based, both ends included.
+    Lines(Vec<(u64, u64)>),
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Todo {
+    /// What is to be done.
+    pub content: String,
+    /// How far it is.
+    pub status: TodoStatus,
+    /// The same while it is done: "Running the tests".
+    #[serde(rename = "activeForm")]
+    pub active_form: String,
+}
+
+/// How far a thing to do is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TodoStatus {
+    /// Not begun.
+    Pending,
+    /// Under way.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// The folded state of one agent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentState {
+    /// The folder in which its tools work.
+    pub cwd: PathBuf,
+    /// The permission mode.
+    pub mode: Mode,
+    /// The model, as it was named.
+    pub model: String,
+    /// The name of its rendered prompt and tool list.
+    pub prompt: String,
+    /// Things to do.
+    pub todos: Vec<Todo>,
+    /// Files that its tools changed, in order of the path.
+    pub changed: Vec<PathBuf>,
+    seen: BTreeMap<PathBuf, (u64, Seen)>,
+    clock: u64,
+}
+
+impl AgentState {
+    /// The state before anything happened.
+    pub fn new(cwd: PathBuf, mode: Mode, model: String, prompt: String) -> Self {
+        Self {
+            cwd,
+            mode,
+            model,
+            prompt,
+            todos: Vec::new(),
+            changed: Vec::new(),
+            seen: BTreeMap::new(),
+            clock: 0,
+        }
+    }
+
+    /// What is known of a file (by its absolute path).
+    pub fn seen(&self, path: &Path) -> Option<&Seen> {
+        self.seen.get(path).map(|(_, seen)| seen)
+    }
+
+    /// Every file seen, the most recent last.
+    pub fn seen_files(&self) -> Vec<&Path> {
+        let mut files: Vec<_> = self.seen.iter().map(|(path, (at, _))| (*at, path.as_path())).collect();
+        files.sort_unstable();
+        files.into_iter().map(|(_, path)| path).collect()
+    }
+
+    /// Applies one effect.
+    pub fn apply(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Cwd(cwd) => self.cwd.clone_from(cwd),
+            Effect::Todos(todos) => self.todos.clone_from(todos),
+            Effect::Changed(path) => {
+                if let Err(at) = self.changed.binary_search(path) {
+                    self.changed.insert(at, path.clone());
+                }
+            }
+            Effect::Saw(path, seen) => {
+                self.clock += 1;
+                let merged = match self.seen.remove(path) {
+                    Some((_, old)) if old.hash == seen.hash => {
+                        Seen { part: old.part.and(seen.part.clone()), ..seen.clone() }
+                    }
+                    _ => seen.clone(),
+                };
+                self.seen.insert(path.clone(), (self.clock, merged));
+                if self.seen.len() > SEEN_FILES {
+                    let oldest = self.seen.iter().min_by_key(|(_, (at, _))| *at).map(|(path, _)| path.clone());
+                    if let Some(oldest) = oldest {
+                        self.seen.remove(&oldest);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Applies a recorded setting.
+    pub fn set(&mut self, setting: &Setting) {
+        match setting {
+            Setting::Mode(mode) => self.mode = *mode,
+            Setting::Model(model) => self.model.clone_from(model),
+            Setting::Prompt(prompt) => self.prompt.clone_from(prompt),
+        }
+    }
+}
+
+impl Part {
+    /// Both parts together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Lines(mut a), Self::Lines(b)) => {
+                a.extend(b);
+                Self::Lines(a)
+            }
+            _ => Self::Whole,
+        }
+    }
+
+    /// Whether lines `from..=to` were shown.
+    pub fn covers(&self, from: u64, to: u64) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Lines(ranges) => {
+                let mut sorted = ranges.clone();
+                sorted.sort_unstable();
+                let mut next = from;
+                for (a, b) in sorted {
+                    if a <= next && b >= next {
+                        next = b + 1;
+                    }
+                }
+                next > to
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(hash: &str, part: Part) -> Seen {
+        Seen { mtime: 1, hash: hash.into(), part }
+    }
+
+    fn state() -> AgentState {
+        AgentState::new("/w".into(), Mode::Default, "m".into(), "p".into())
+    }
+
+    // proves: C3
+    #[test]
+    fn only_the_last_hundred_files_are_remembered() {
+        let mut state = state();
+        for n in 0..=SEEN_FILES {
+            state.apply(&Effect::Saw(format!("/f{n}").into(), seen("h", Part::Whole)));
+        }
+        assert!(state.seen(Path::new("/f0")).is_none());
+        assert!(state.seen(Path::new("/f100")).is_some());
+    }
+
+    #[test]
+    fn ranges_of_one_content_add_up_and_new_content_starts_anew() {
+        let mut state = state();
+        let path = Path::new("/f");
+        state.apply(&Effect::Saw(path.into(), seen("a", Part::Lines(vec![(1, 10)]))));
+        state.apply(&Effect::Saw(path.into(), seen("a", Part::Lines(vec![(11, 20)]))));
+        assert!(state.seen(path).is_some_and(|seen| seen.part.covers(5, 15)));
+        state.apply(&Effect::Saw(path.into(), seen("b", Part::Lines(vec![(1, 2)]))));
+        assert!(!state.seen(path).is_some_and(|seen| seen.part.covers(5, 15)));
+    }
+}

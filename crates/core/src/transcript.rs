@@ -1,0 +1,405 @@
+//! A validated sequence of entries: what the model is shown of it, and what is still open in it.
+//!
+//! It takes any sequence of entries, also a damaged one, and never shows the model a conversation that the
+//! API would refuse: every call is followed by exactly one result, roles alternate, nothing is empty.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::block::{Block, Blocks, text_of};
+use crate::entry::{Body, Entry, Header, Origin, Setting, Stop};
+use crate::ids::{CallId, EntryId, InputId};
+use crate::ports::model::{Message, Role};
+use crate::state::AgentState;
+use crate::usage::Usage;
+
+/// What stands for a result that is not there: the transcript was damaged, or written by another program.
+pub const NO_RESULT: &str = "[No result of this call was recorded; whether it had effects is not known.]";
+/// What stands where records are missing.
+pub const GAP: &str = "[Some records of this conversation are missing here.]";
+
+/// The entries of one agent, on their active path.
+#[derive(Clone, Debug)]
+pub struct Transcript {
+    entries: Vec<Arc<Entry>>,
+    positions: HashMap<EntryId, usize>,
+    calls: HashMap<CallId, Call>,
+    causes: HashSet<InputId>,
+    gaps: HashSet<usize>,
+    state: Arc<AgentState>,
+    header: Option<Arc<Header>>,
+    last_reply: Option<usize>,
+    replies: u32,
+    turn_replies: u32,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Call {
+    reply: usize,
+    started: Option<usize>,
+    result: Option<usize>,
+    replaced: Option<usize>,
+}
+
+/// A call of the last reply.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenCall {
+    /// The call.
+    pub id: CallId,
+    /// The tool.
+    pub tool: String,
+    /// Its input.
+    pub input: serde_json::Value,
+    /// Whether it was started, so that it may have had effects.
+    pub started: bool,
+}
+
+/// What [`Transcript::push`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    /// It was added.
+    Added,
+    /// It was added, and what it follows is not known: a record is missing.
+    AfterGap,
+    /// Its cause had been read already; dropped.
+    Duplicate,
+}
+
+impl Transcript {
+    /// An empty transcript. Its header, when it comes, replaces `state`.
+    pub fn new(state: AgentState) -> Self {
+        Self {
+            entries: Vec::new(),
+            positions: HashMap::new(),
+            calls: HashMap::new(),
+            causes: HashSet::new(),
+            gaps: HashSet::new(),
+            state: Arc::new(state),
+            header: None,
+            last_reply: None,
+            replies: 0,
+            turn_replies: 0,
+        }
+    }
+
+    /// Adds an entry. One whose parent is older than the last makes a rewind: the path turns off there.
+    /// The structured result is not kept in memory.
+    pub fn push(&mut self, entry: Arc<Entry>) -> Pushed {
+        if let Body::User { cause: Some(cause), .. } = &entry.body
+            && !self.causes.insert(cause.clone())
+        {
+            return Pushed::Duplicate;
+        }
+        let mut pushed = Pushed::Added;
+        let last = self.entries.last().map(|entry| &entry.id);
+        if entry.parent.as_ref() != last && entry.body.is_conversation() {
+            match entry.parent.as_ref().map(|parent| self.positions.get(parent).copied()) {
+                Some(Some(position)) => self.rewind(position),
+                Some(None) => {
+                    self.gaps.insert(self.entries.len());
+                    pushed = Pushed::AfterGap;
+                }
+                None => {}
+            }
+        }
+        self.index(strip(entry));
+        pushed
+    }
+
+    /// Takes the path back to just after the entry at `position`. What was read and done stays known, so
+    /// that nothing is read or done twice.
+    fn rewind(&mut self, position: usize) {
+        let kept = self.entries[..=position].to_vec();
+        let first = self.header.as_deref().map_or_else(|| (*self.state).clone(), state_of);
+        let mut fresh = Self::new(first);
+        fresh.causes = std::mem::take(&mut self.causes);
+        fresh.gaps = self.gaps.iter().copied().filter(|gap| *gap <= position).collect();
+        for entry in kept {
+            fresh.index(entry);
+        }
+        *self = fresh;
+    }
+
+    fn index(&mut self, entry: Arc<Entry>) {
+        let position = self.entries.len();
+        self.positions.insert(entry.id.clone(), position);
+        match &entry.body {
+            Body::Opened(header) => {
+                self.state = Arc::new(state_of(header));
+                self.header = Some(Arc::new((**header).clone()));
+            }
+            Body::User { starts_turn: true, .. } => self.turn_replies = 0,
+            Body::Assistant { stop: Stop::Cut, .. } => {}
+            Body::Assistant { blocks, .. } => {
+                self.last_reply = Some(position);
+                self.replies += 1;
+                self.turn_replies += 1;
+                for block in blocks.iter() {
+                    if let Block::ToolUse { id, .. } = block {
+                        self.calls.entry(id.clone()).or_insert(Call { reply: position, ..Call::default() });
+                    }
+                }
+            }
+            Body::Started { call, .. } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.started = Some(position);
+                }
+            }
+            Body::Result { call, effects, .. } => {
+                if let Some(call) = self.calls.get_mut(call)
+                    && call.result.is_none()
+                {
+                    call.result = Some(position);
+                    if !effects.is_empty() {
+                        let state = Arc::make_mut(&mut self.state);
+                        for effect in effects {
+                            state.apply(effect);
+                        }
+                    }
+                }
+            }
+            Body::Replaced { call, .. } => {
+                if let Some(call) = self.calls.get_mut(call) {
+                    call.replaced = Some(position);
+                }
+            }
+            Body::Set(setting) => Arc::make_mut(&mut self.state).set(setting),
+            Body::User { .. } | Body::Summary { .. } | Body::Closed(_) => {}
+        }
+        self.entries.push(entry);
+    }
+
+    /// All entries of the active path.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.entries
+    }
+
+    /// The last entry's id.
+    pub fn last_id(&self) -> Option<&EntryId> {
+        self.entries.last().map(|entry| &entry.id)
+    }
+
+    /// The header.
+    pub fn header(&self) -> Option<&Arc<Header>> {
+        self.header.as_ref()
+    }
+
+    /// What the results add up to.
+    pub fn state(&self) -> &Arc<AgentState> {
+        &self.state
+    }
+
+    /// Whether an input was read already.
+    pub fn has_read(&self, cause: &InputId) -> bool {
+        self.causes.contains(cause)
+    }
+
+    /// Whether a call of this id is known.
+    pub fn has_call(&self, call: &CallId) -> bool {
+        self.calls.contains_key(call)
+    }
+
+    /// The entry of the reply that made a call.
+    pub fn reply_of(&self, call: &CallId) -> Option<&Arc<Entry>> {
+        self.calls.get(call).and_then(|call| self.entries.get(call.reply))
+    }
+
+    /// Whole replies so far, those before a summary included.
+    pub fn replies(&self) -> u32 {
+        self.replies
+    }
+
+    /// Whole replies since the last prompt that started a turn.
+    pub fn turn_replies(&self) -> u32 {
+        self.turn_replies
+    }
+
+    /// The last whole reply.
+    pub fn last_reply(&self) -> Option<&Arc<Entry>> {
+        self.last_reply.and_then(|at| self.entries.get(at))
+    }
+
+    /// Entries after the last whole reply.
+    pub fn since_reply(&self) -> &[Arc<Entry>] {
+        &self.entries[self.last_reply.map_or(0, |at| at + 1)..]
+    }
+
+    /// Calls of the last reply that have no result, in their order.
+    pub fn open_calls(&self) -> Vec<OpenCall> {
+        let Some(Body::Assistant { blocks, .. }) = self.last_reply().map(|entry| &entry.body) else {
+            return Vec::new();
+        };
+        let open = |block: &Block| {
+            let Block::ToolUse { id, name, input } = block else { return None };
+            let call = self.calls.get(id)?;
+            let here = Some(call.reply) == self.last_reply;
+            (here && call.result.is_none()).then(|| OpenCall {
+                id: id.clone(),
+                tool: name.clone(),
+                input: input.clone(),
+                started: call.started.is_some(),
+            })
+        };
+        blocks.iter().filter_map(open).collect()
+    }
+
+    /// Text of the last reply, else of the last that had text (A6).
+    pub fn final_text(&self) -> String {
+        let text = |entry: &Arc<Entry>| match &entry.body {
+            Body::Assistant { blocks, stop, .. } if *stop != Stop::Cut => {
+                Some(text_of(blocks)).filter(|text| !text.trim().is_empty())
+            }
+            _ => None,
+        };
+        self.entries.iter().rev().find_map(text).unwrap_or_default()
+    }
+
+    /// Usage of the last request.
+    pub fn last_usage(&self) -> Usage {
+        match self.last_reply().map(|entry| &entry.body) {
+            Some(Body::Assistant { usage, .. }) => *usage,
+            _ => Usage::default(),
+        }
+    }
+
+    /// Where the model's view starts: after the entry that the last summary stands for.
+    pub fn view_start(&self) -> usize {
+        self.last_summary().map_or(0, |(_, _, start)| start)
+    }
+
+    /// The last summary: its position, its text, and the first entry it does not stand for.
+    pub fn last_summary(&self) -> Option<(usize, &str, usize)> {
+        self.entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.body {
+            Body::Summary { upto, text } => {
+                Some((at, text.as_str(), self.positions.get(upto).map_or(at + 1, |upto| upto + 1)))
+            }
+            _ => None,
+        })
+    }
+
+    /// The conversation as the model is to see it.
+    pub fn messages(&self) -> Vec<Message> {
+        self.messages_upto(self.entries.len())
+    }
+
+    /// The same, of the first `end` entries of the path.
+    pub fn messages_upto(&self, end: usize) -> Vec<Message> {
+        let mut view = View::default();
+        let start = match self.last_summary() {
+            Some((at, text, start)) if at < end => {
+                view.user(one(Block::text(text)));
+                start
+            }
+            _ => 0,
+        };
+        let switched = self.last_model_switch();
+        for (at, entry) in self.entries.iter().enumerate().take(end).skip(start) {
+            if self.gaps.contains(&at) {
+                view.user(one(Block::text(GAP)));
+            }
+            match &entry.body {
+                Body::User { blocks, .. } => view.user(sendable(blocks, false)),
+                Body::Assistant { stop: Stop::Cut, .. } => {}
+                Body::Assistant { blocks, .. } => {
+                    view.assistant(sendable(blocks, switched.is_some_and(|switch| at < switch)));
+                    for block in blocks.iter() {
+                        if let Block::ToolUse { id, .. } = block
+                            && self.calls.get(id).is_some_and(|call| call.reply == at)
+                        {
+                            view.user(self.result_of(id));
+                        }
+                    }
+                }
+                Body::Opened(_)
+                | Body::Started { .. }
+                | Body::Result { .. }
+                | Body::Replaced { .. }
+                | Body::Summary { .. }
+                | Body::Set(_)
+                | Body::Closed(_) => {}
+            }
+        }
+        view.messages
+    }
+
+    fn result_of(&self, id: &CallId) -> Blocks {
+        let call = self.calls.get(id);
+        let at = call.and_then(|call| call.replaced.or(call.result));
+        match at.and_then(|at| self.entries.get(at)).map(|entry| &entry.body) {
+            Some(Body::Result { blocks, .. } | Body::Replaced { blocks, .. }) => Arc::clone(blocks),
+            _ => one(Block::result(id.clone(), NO_RESULT, true)),
+        }
+    }
+
+    /// Reasoning is sealed for the model that made it: what stands before a change of model is sent without.
+    fn last_model_switch(&self) -> Option<usize> {
+        self.entries.iter().rposition(|entry| matches!(entry.body, Body::Set(Setting::Model(_))))
+    }
+
+    /// Whether the turn was interrupted after the last reply.
+    pub fn is_interrupted(&self) -> bool {
+        let mut since = self.since_reply().iter().rev();
+        since.any(|entry| matches!(entry.body, Body::User { from: Origin::Interrupt, .. }))
+    }
+}
+
+fn state_of(header: &Header) -> AgentState {
+    AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone())
+}
+
+fn strip(entry: Arc<Entry>) -> Arc<Entry> {
+    if !matches!(&entry.body, Body::Result { data: Some(_), .. }) {
+        return entry;
+    }
+    let mut entry = Arc::unwrap_or_clone(entry);
+    if let Body::Result { data, .. } = &mut entry.body {
+        *data = None;
+    }
+    Arc::new(entry)
+}
+
+fn one(block: Block) -> Blocks {
+    Arc::from([block])
+}
+
+/// The blocks that may be sent; the same allocation when that is all of them.
+fn sendable(blocks: &Blocks, without_reasoning: bool) -> Blocks {
+    let drop = |block: &Block| {
+        block.is_empty_text()
+            || (without_reasoning && matches!(block.kind(), "thinking" | "redacted_thinking"))
+    };
+    if blocks.iter().any(drop) {
+        blocks.iter().filter(|block| !drop(block)).cloned().collect()
+    } else {
+        Arc::clone(blocks)
+    }
+}
+
+/// Puts messages together so that roles alternate and the user begins.
+#[derive(Default)]
+struct View {
+    messages: Vec<Message>,
+}
+
+impl View {
+    fn user(&mut self, blocks: Blocks) {
+        self.add(Role::User, blocks);
+    }
+
+    fn assistant(&mut self, blocks: Blocks) {
+        if self.messages.is_empty() && !blocks.is_empty() {
+            self.user(one(Block::text(GAP)));
+        }
+        self.add(Role::Assistant, blocks);
+    }
+
+    fn add(&mut self, role: Role, blocks: Blocks) {
+        if blocks.is_empty() {
+            return;
+        }
+        match self.messages.last_mut() {
+            Some(last) if last.role == role => last.groups.push(blocks),
+            _ => self.messages.push(Message { role, groups: vec![blocks] }),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The words after `cargo xtask`, as data; nothing is done here.
+
+use anyhow::{Result, bail};
+
+use crate::bench::Suite;
+use crate::test::Options;
+
+/// What is printed for `help` and after a word that is not understood.
+pub(crate) const USAGE: &str = "\
+cargo xtask test [--install] [--quick]   set up, tidy, format, lints, tests, doc tests
+    --install   also install the system packages that are missing (implied when CI is set)
+    --quick     no set-up and no doc tests
+cargo xtask tidy                         the rules that neither the compiler nor clippy can hold
+cargo xtask bench [micro]                benchmarks
+cargo xtask requirements                 each requirement with the tests that prove it";
+
+/// One command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    Help,
+    Tidy,
+    Test(Options),
+    Bench(Suite),
+    Requirements,
+}
+
+/// Reads a command line without the program's name.
+pub(crate) fn parse(words: &[String]) -> Result<Command> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [] | ["help" | "-h" | "--help"] => Ok(Command::Help),
+        ["tidy"] => Ok(Command::Tidy),
+        ["requirements"] => Ok(Command::Requirements),
+        ["bench"] => Ok(Command::Bench(Suite::Micro)),
+        ["bench", name] => match Suite::named(name) {
+            Some(suite) => Ok(Command::Bench(suite)),
+            None => bail!("no benchmark is called {name:?}\n{USAGE}"),
+        },
+        ["test", flags @ ..] => {
+            let mut options = Options::default();
+            for flag in flags {
+                match *flag {
+                    "--install" => options.install = true,
+                    "--quick" => options.quick = true,
+                    other => bail!("`test` has no {other:?}\n{USAGE}"),
+                }
+            }
+            Ok(Command::Test(options))
+        }
+        [other, ..] => bail!("not understood: {other:?}\n{USAGE}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Command> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn flags_of_test_in_any_order() {
+        let both = Command::Test(Options { install: true, quick: true });
+        assert_eq!(parsed("test --quick --install").unwrap(), both);
+        assert_eq!(parsed("test").unwrap(), Command::Test(Options::default()));
+    }
+
+    #[test]
+    fn bench_takes_the_first_suite_unless_one_is_named() {
+        assert_eq!(parsed("bench").unwrap(), Command::Bench(Suite::Micro));
+        assert_eq!(parsed("bench micro").unwrap(), Command::Bench(Suite::Micro));
+        assert!(parsed("bench macro").is_err());
+    }
+
+    #[test]
+    fn unknown_words_are_refused_with_the_usage() {
+        for line in ["tests", "test --fast", "tidy now", "requirements E3"] {
+            let error = parsed(line).unwrap_err().to_string();
+            assert!(error.contains("cargo xtask test"), "{line}: {error}");
+        }
+    }
+}
