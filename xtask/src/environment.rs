@@ -7,10 +7,13 @@ pub(crate) fn is_ci() -> bool {
     matches!(read("CI").as_deref(), Some(value) if !matches!(value, "" | "0" | "false"))
 }
 
-/// The first file of that name in the folders of `PATH`.
+/// The first file of that name in the folders of `PATH`, and in that which `cargo install` fills.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    let path = read("PATH")?;
-    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
+    let path = read("PATH").unwrap_or_default();
+    let cargo =
+        read("CARGO_HOME").map(PathBuf::from).or_else(|| Some(PathBuf::from(read("HOME")?).join(".cargo")));
+    let folders = std::env::split_paths(&path).chain(cargo.map(|home| home.join("bin")));
+    folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]

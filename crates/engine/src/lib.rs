@@ -1,1 +1,17 @@
-//! Placeholder.
+//! Making it happen: the one loop, the supervisor, the store. It knows no tool, provider or frontend by name.
+//!
+//! Start with [`session`] (what a frontend holds), then `agent/actor.rs` (the one loop) and
+//! `supervisor/spawn.rs` (how agents come to be).
+
+mod agent;
+pub mod bus;
+pub mod clock;
+pub mod inbox;
+pub mod journal;
+pub mod load;
+pub mod session;
+pub mod store;
+mod supervisor;
+
+// pub use session::{Config, OpenError, Parts, SendError, Session, Start};
+// pub use supervisor::account::Totals;

@@ -21,11 +21,14 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::error(&claim.path, claim.line, "no id is named", right));
         }
         for id in &claim.ids {
-            let known =
-                if id.is_fault() { is_scenario(tree, *id) } else { rows.iter().any(|row| row.id == *id) };
+            let (known, place) = if id.is_fault() {
+                (is_scenario(tree, *id), FAULTS)
+            } else {
+                (rows.iter().any(|row| row.id == *id), requirements::DOCUMENT)
+            };
             if !known {
-                let what = format!("{id} is no requirement");
-                let right = format!("its row is missing in {}, or it is a slip", requirements::DOCUMENT);
+                let what = format!("{id} does not exist");
+                let right = format!("it is missing in {place}, or it is a slip");
                 findings.push(Finding::error(&claim.path, claim.line, what, right));
             }
         }
@@ -59,8 +62,8 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_is_found() {
-        assert_eq!(found("// proves: E1, E9\n"), ["E9 is no requirement"]);
-        assert_eq!(found("// proves: F999\n"), ["F999 is no requirement"]);
+        assert_eq!(found("// proves: E1, E9\n"), ["E9 does not exist"]);
+        assert_eq!(found("// proves: F999\n"), ["F999 does not exist"]);
         assert_eq!(found("// proves: the loop\n"), ["no id is named"]);
         assert_eq!(found("// proves E1\n"), ["no id is named"]);
     }

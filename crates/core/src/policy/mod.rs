@@ -5,7 +5,9 @@ mod decide;
 mod mode;
 mod path;
 mod question;
+mod readonly;
 mod rule;
+mod target;
 
 pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide};

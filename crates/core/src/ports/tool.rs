@@ -1,4 +1,4 @@
-//! The seam to tools. Four methods; everything else is composition.
+//! The seam to tools: few methods; everything else is composition.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -149,6 +149,11 @@ pub trait Tool: Send + Sync {
 
     /// Does it. A failure is an output with `is_error`, never a panic.
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput>;
+
+    /// Whether it starts agents, and so counts against how deep they nest.
+    fn spawns(&self) -> bool {
+        false
+    }
 
     /// The call in a person's words.
     fn title(&self, _input: &Value) -> Title {

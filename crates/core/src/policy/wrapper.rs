@@ -1,0 +1,259 @@
+//! Table: programs that run the rest of their words, or a text among them, as another command.
+
+use super::command::{Folder, Simple};
+
+/// A wrapper: `timeout 5 make` runs `make`.
+struct Wrapper {
+    name: &'static str,
+    /// Short options that take a value.
+    short: &'static str,
+    /// Long options that take a value as the next word.
+    long: &'static [&'static str],
+    /// Words between its options and the command.
+    operands: usize,
+    /// Whether assignments may stand before the command.
+    assigns: bool,
+}
+
+const fn wrapper(name: &'static str, short: &'static str, long: &'static [&'static str]) -> Wrapper {
+    Wrapper { name, short, long, operands: 0, assigns: false }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    Wrapper { assigns: true, ..wrapper("env", "uSCa", &["unset", "chdir", "split-string", "argv0"]) },
+    Wrapper { operands: 1, ..wrapper("timeout", "ks", &["kill-after", "signal"]) },
+    wrapper("nice", "n", &["adjustment"]),
+    wrapper("nohup", "", &[]),
+    wrapper("setsid", "", &[]),
+    wrapper("stdbuf", "ioe", &["input", "output", "error"]),
+    wrapper("time", "fo", &["format", "output"]),
+    wrapper("command", "", &[]),
+    wrapper("builtin", "", &[]),
+    wrapper("exec", "a", &[]),
+    wrapper("coproc", "", &[]),
+    wrapper("noglob", "", &[]),
+    wrapper("nocorrect", "", &[]),
+    Wrapper { assigns: true, ..wrapper("sudo", "ugpCchDRrtTUa", &["user", "group", "prompt", "chdir", "chroot", "host"]) },
+    Wrapper { assigns: true, ..wrapper("doas", "uC", &[]) },
+    wrapper("pkexec", "", &["user"]),
+    wrapper("busybox", "", &[]),
+    wrapper("toybox", "", &[]),
+    wrapper("xargs", "aEILnPsd", &["arg-file", "delimiter", "max-args", "max-lines", "max-procs", "max-chars", "replace", "process-slot-var"]),
+    wrapper("parallel", "aIjnN", &["jobs", "arg-file", "max-args"]),
+    wrapper("ionice", "cnpPu", &["class", "classdata"]),
+    Wrapper { operands: 1, ..wrapper("chrt", "pT", &[]) },
+    Wrapper { operands: 1, ..wrapper("taskset", "", &[]) },
+    Wrapper { operands: 1, ..wrapper("flock", "wE", &["timeout", "conflict-exit-code"]) },
+    Wrapper { operands: 1, ..wrapper("chroot", "", &["userspec", "groups"]) },
+    wrapper("unshare", "", &[]),
+    wrapper("nsenter", "t", &["target"]),
+    wrapper("watch", "n", &["interval"]),
+    wrapper("strace", "oepEuIsSabPX", &[]),
+    wrapper("ltrace", "oepuSnsl", &[]),
+    wrapper("valgrind", "", &[]),
+    wrapper("caffeinate", "tw", &[]),
+    wrapper("fakeroot", "", &[]),
+    wrapper("unbuffer", "", &[]),
+    wrapper("systemd-run", "pu", &["unit", "property"]),
+    wrapper("entr", "", &[]),
+    wrapper("npx", "p", &["package"]),
+    wrapper("bunx", "", &[]),
+    wrapper("pnpx", "", &[]),
+];
+
+/// Shells, which run text.
+pub(super) const SHELLS: &[&str] =
+    &["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "su", "yash"];
+
+/// One command in the words of another, down to the innermost.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Layer<'a> {
+    /// Its words.
+    pub(super) words: Vec<&'a str>,
+    /// Which word of the whole is its first.
+    pub(super) start: usize,
+}
+
+/// Programs in different folders count as one when rules deny.
+pub(super) fn base_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// The command itself, and the commands that wrappers in it run.
+pub(super) fn layers<'a>(words: &[&'a str]) -> Vec<Layer<'a>> {
+    const MOST: usize = 32;
+    let mut found = vec![Layer { words: words.to_vec(), start: 0 }];
+    let mut next = 0;
+    while next < found.len() && found.len() < MOST {
+        let Layer { words, start } = found[next].clone();
+        for (from, to) in inner_commands(&words) {
+            found.push(Layer { words: words[from..to].to_vec(), start: start + from });
+        }
+        next += 1;
+    }
+    found
+}
+
+fn inner_commands(words: &[&str]) -> Vec<(usize, usize)> {
+    let Some(program) = words.first() else { return Vec::new() };
+    let program = base_name(program);
+    if program == "find" || program == "fd" {
+        return found_by_find(words);
+    }
+    if program == "git" {
+        let run = words.windows(2).position(|pair| pair == ["bisect", "run"]);
+        return run.map(|at| (at + 2, words.len())).into_iter().filter(|(from, to)| from < to).collect();
+    }
+    let from = WRAPPERS.iter().find(|w| w.name == program).and_then(|w| w.inner(words));
+    from.map(|from| (from, words.len())).into_iter().collect()
+}
+
+fn found_by_find(words: &[&str]) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    for (at, word) in words.iter().enumerate() {
+        if matches!(*word, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch") {
+            let from = at + 1;
+            let len = words[from..].iter().position(|w| matches!(*w, ";" | "+"));
+            let to = len.map_or(words.len(), |len| from + len);
+            if from < to {
+                found.push((from, to));
+            }
+        }
+    }
+    found
+}
+
+impl Wrapper {
+    /// Where the command that it runs begins.
+    fn inner(&self, words: &[&str]) -> Option<usize> {
+        let mut at = 1;
+        let mut operands = self.operands;
+        while let Some(word) = words.get(at) {
+            if *word == "--" {
+                at += 1;
+                if operands > 0 {
+                    at += operands;
+                }
+                break;
+            } else if let Some(long) = word.strip_prefix("--") {
+                at += if self.long.contains(&long) { 2 } else { 1 };
+            } else if let Some(bundle) = word.strip_prefix('-').filter(|b| !b.is_empty()) {
+                let value = bundle.char_indices().find(|(_, c)| self.short.contains(*c));
+                at += if value.is_some_and(|(i, c)| i + c.len_utf8() == bundle.len()) { 2 } else { 1 };
+            } else if self.assigns && word.contains('=') {
+                at += 1;
+            } else if operands > 0 {
+                operands -= 1;
+                at += 1;
+            } else {
+                break;
+            }
+        }
+        (at < words.len()).then_some(at)
+    }
+}
+
+/// What a command gives to a shell to run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ShellText {
+    /// Texts among its words.
+    pub texts: Vec<String>,
+    /// Whether its standard input is such a text.
+    pub stdin: bool,
+}
+
+/// Finds the texts that a command, or one that it wraps, gives to a shell. The words are without quotes.
+pub fn runs_shell_text(words: &[&str]) -> ShellText {
+    let mut run = ShellText::default();
+    for layer in layers(words) {
+        add_texts(&layer.words, &mut run);
+    }
+    run
+}
+
+fn add_texts(words: &[&str], run: &mut ShellText) {
+    let Some((program, rest)) = words.split_first() else { return };
+    let operands = || rest.iter().filter(|w| !w.starts_with('-'));
+    match base_name(program) {
+        "eval" | "watch" | "parallel" => run.texts.push(rest.iter().filter(|w| **w != "--").copied().collect::<Vec<_>>().join(" ")),
+        "ssh" => run.texts.push(operands().skip(1).copied().collect::<Vec<_>>().join(" ")),
+        "trap" => run.texts.extend(operands().next().map(|w| (*w).to_owned())),
+        "alias" => run.texts.extend(rest.iter().filter_map(|w| w.split_once('=')).map(|(_, text)| text.to_owned())),
+        "env" => {
+            for (at, word) in rest.iter().enumerate() {
+                if matches!(*word, "-S" | "--split-string") {
+                    run.texts.extend(rest.get(at + 1).map(|w| (*w).to_owned()));
+                } else if let Some(text) = word.strip_prefix("--split-string=").or_else(|| word.strip_prefix("-S")) {
+                    run.texts.push(text.to_owned());
+                }
+            }
+        }
+        "script" | "flock" => {
+            let at = rest.iter().position(|w| matches!(*w, "-c" | "--command"));
+            run.texts.extend(at.and_then(|at| rest.get(at + 1)).map(|w| (*w).to_owned()));
+        }
+        "git" => git_texts(rest, run),
+        shell if SHELLS.contains(&shell) => {
+            let option = rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.contains('c'));
+            if let Some(at) = option {
+                run.texts.extend(rest[at + 1..].iter().find(|w| !w.starts_with('-')).map(|w| (*w).to_owned()));
+            } else if operands().next().is_none() || rest.contains(&"-s") {
+                run.stdin = true;
+            }
+        }
+        _ => {}
+    }
+}
+
+fn git_texts(rest: &[&str], run: &mut ShellText) {
+    for (at, word) in rest.iter().enumerate() {
+        let next = || rest.get(at + 1).copied();
+        let set = word.split_once('=').filter(|(key, _)| {
+            let option = key.trim_start_matches('-');
+            (key.contains('.') && at > 0 && rest[at - 1] == "-c")
+                || (key.starts_with("--") && (option.ends_with("-pack") || option.ends_with("-filter")))
+                || matches!(*key, "--exec" | "--extcmd")
+        });
+        if let Some((_, value)) = set {
+            run.texts.push(value.strip_prefix('!').unwrap_or(value).to_owned());
+        } else if matches!(*word, "foreach" | "-x" | "--exec" | "--extcmd" | "--upload-pack" | "--receive-pack")
+            || word.ends_with("-filter")
+        {
+            run.texts.extend(next().map(str::to_owned));
+        }
+    }
+}
+
+/// The folder in force after a command.
+pub fn folder_after(part: &Simple, before: &Folder) -> Folder {
+    let texts = part.texts();
+    let mut words: &[&str] = &texts;
+    while let Some(("command" | "builtin", rest)) = words.split_first().map(|(w, rest)| (*w, rest)) {
+        words = rest;
+    }
+    let Some((program, rest)) = words.split_first() else { return before.clone() };
+    match *program {
+        "pushd" | "popd" => Folder::Unknown,
+        "eval" | "source" | "." if rest.iter().any(|w| w.contains("cd") || w.contains("pushd")) => Folder::Unknown,
+        "cd" | "chdir" => {
+            let at = texts.len() - rest.len();
+            let Folder::Known(steps) = before else { return Folder::Unknown };
+            let given = &part.words[at.min(part.words.len())..];
+            let operands: Vec<_> =
+                given.iter().filter(|w| w.raw == "-" || !matches!(w.text(), "--" | "-L" | "-P" | "-e" | "-@")).collect();
+            let step = match operands[..] {
+                [] => "~".to_owned(),
+                [word] if word.raw != "-" && !word.glob => match &word.value {
+                    Some(value) if value.starts_with('~') && !word.home => format!("./{value}"),
+                    Some(value) => value.clone(),
+                    None => return Folder::Unknown,
+                },
+                _ => return Folder::Unknown,
+            };
+            let mut steps = steps.clone();
+            steps.push(step);
+            Folder::Known(steps)
+        }
+        _ => before.clone(),
+    }
+}

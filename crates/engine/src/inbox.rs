@@ -1,0 +1,236 @@
+//! What waits for an agent: one ordered queue of content, durable until it is read, and a small channel of
+//! control that passes it. Nothing else can wake an agent, and only the agent drains it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{Notify, mpsc};
+use troupe_core::ids::InputId;
+use troupe_core::input::{Prompt, When};
+use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record};
+use troupe_core::transcript::Transcript;
+
+/// Most prompts that may wait; one more is refused with a reason.
+pub const CAPACITY: usize = 1_000;
+/// Control waits no longer than the agent's next await, so few fit.
+const CONTROL: usize = 64;
+
+/// Control: what passes the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Control {
+    Interrupt,
+    Set(troupe_core::entry::Setting),
+    Compact(Option<String>),
+    Shutdown,
+}
+
+/// Why content was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum InboxError {
+    /// Too much waits already.
+    #[error("{CAPACITY} prompts wait already; wait until some are read")]
+    Full,
+    /// The agent is gone.
+    #[error("the agent has ended")]
+    Gone,
+    /// It could not be made durable.
+    #[error(transparent)]
+    Store(#[from] JournalError),
+}
+
+/// The sending side.
+pub(crate) struct Inbox {
+    journal: Arc<dyn Journal>,
+    key: Key,
+    queue: Mutex<VecDeque<Prompt>>,
+    poke: Notify,
+    control: mpsc::Sender<Control>,
+}
+
+/// The agent's side.
+pub(crate) struct Drain {
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) control: mpsc::Receiver<Control>,
+}
+
+impl Inbox {
+    pub(crate) fn new(journal: Arc<dyn Journal>, key: Key) -> Drain {
+        let (control, receiver) = mpsc::channel(CONTROL);
+        let inbox = Self { journal, key, queue: Mutex::default(), poke: Notify::new(), control };
+        Drain { inbox: Arc::new(inbox), control: receiver }
+    }
+
+    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Prompt>> {
+        self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Adds content: durable first, then the agent is woken. One that waits already is not added again.
+    pub(crate) async fn send(&self, prompt: Prompt) -> Result<(), InboxError> {
+        {
+            let queue = self.queue();
+            if queue.len() >= CAPACITY {
+                return Err(InboxError::Full);
+            }
+            if queue.iter().any(|waiting| waiting.id == prompt.id) {
+                return Ok(());
+            }
+        }
+        self.journal.append(&self.key, None, line("prompt", json!(prompt))).await?;
+        self.place(prompt);
+        self.poke.notify_one();
+        Ok(())
+    }
+
+    fn place(&self, prompt: Prompt) {
+        let mut queue = self.queue();
+        // `Now` before `Next` before `Later`; in order of arrival within each, a person before a notice.
+        let rank = |prompt: &Prompt| (prompt.when, !matches!(prompt.from, troupe_core::entry::Origin::Human));
+        let at = queue.iter().rposition(|waiting| rank(waiting) <= rank(&prompt)).map_or(0, |at| at + 1);
+        queue.insert(at, prompt);
+    }
+
+    /// What waits, in the order in which it will be read.
+    pub(crate) fn list(&self) -> Vec<Prompt> {
+        self.queue().iter().cloned().collect()
+    }
+
+    /// Takes back what was not read yet; whether it was there.
+    pub(crate) async fn withdraw(&self, id: &InputId) -> Result<bool, InboxError> {
+        let found = {
+            let mut queue = self.queue();
+            let at = queue.iter().position(|prompt| prompt.id == *id);
+            at.and_then(|at| queue.remove(at)).is_some()
+        };
+        if found {
+            self.journal.append(&self.key, None, line("withdrawn", json!(id))).await?;
+        }
+        Ok(found)
+    }
+
+    /// Sends control.
+    pub(crate) async fn control(&self, control: Control) -> Result<(), InboxError> {
+        self.control.send(control).await.map_err(|_| InboxError::Gone)
+    }
+}
+
+impl Drain {
+    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript.
+    pub(crate) async fn restore(&self, transcript: &Transcript) -> Result<(), JournalError> {
+        let mut waiting: Vec<Prompt> = Vec::new();
+        for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
+            let Found::Record(_, Record(lines)) = found else { continue };
+            for mut line in lines {
+                if let Some(prompt) = line.remove("prompt").and_then(|value| serde_json::from_value(value).ok()) {
+                    waiting.push(prompt);
+                } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
+                    waiting.retain(|prompt| prompt.id.as_str() != id);
+                }
+            }
+        }
+        for prompt in waiting {
+            if !transcript.has_read(&prompt.id) && !self.inbox.queue().iter().any(|there| there.id == prompt.id) {
+                self.inbox.place(prompt);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what may be read now: in mid-turn not what can wait until its end.
+    pub(crate) fn take(&self, in_turn: bool) -> Vec<Prompt> {
+        let mut queue = self.inbox.queue();
+        let (ready, later) = queue.drain(..).partition(|prompt| !in_turn || prompt.when != When::Later);
+        *queue = later;
+        ready.into_iter().collect::<VecDeque<_>>().into()
+    }
+
+    /// Whether anything waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.inbox.queue().is_empty()
+    }
+
+    /// Waits until something may have come.
+    pub(crate) async fn woken(&self) {
+        self.inbox.poke.notified().await;
+    }
+}
+
+fn line(key: &str, value: Value) -> Record {
+    let mut map = Map::new();
+    map.insert(key.to_owned(), value);
+    Record(vec![map])
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+    use crate::journal::MemoryJournal;
+    use troupe_core::block::Block;
+    use troupe_core::entry::Origin;
+    use troupe_core::ids::AgentId;
+    use troupe_core::policy::Mode;
+    use troupe_core::state::AgentState;
+
+    fn prompt(id: &str, from: Origin, when: When) -> Prompt {
+        Prompt { id: id.into(), blocks: vec![Block::text(id)], from, when, starts_turn: true }
+    }
+
+    fn ids(prompts: &[Prompt]) -> Vec<&str> {
+        prompts.iter().map(|prompt| prompt.id.as_str()).collect()
+    }
+
+    fn empty() -> Transcript {
+        Transcript::new(AgentState::new("/".into(), Mode::Default, "m".into(), "p".into()))
+    }
+
+    // proves: B13
+    #[tokio::test]
+    async fn urgency_goes_first_then_people_then_arrival() {
+        let drain = Inbox::new(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
+        let job = || Origin::Job("j".into());
+        for (id, from, when) in [
+            ("later", Origin::Human, When::Later),
+            ("notice", job(), When::Next),
+            ("one", Origin::Human, When::Next),
+            ("two", Origin::Human, When::Next),
+            ("now", Origin::Agent(AgentId::new("a")), When::Now),
+        ] {
+            drain.inbox.send(prompt(id, from, when)).await.unwrap();
+        }
+        drain.inbox.send(prompt("one", Origin::Human, When::Next)).await.unwrap();
+        assert_eq!(ids(&drain.inbox.list()), ["now", "one", "two", "notice", "later"]);
+        assert_eq!(ids(&drain.take(true)), ["now", "one", "two", "notice"]);
+        assert_eq!(ids(&drain.take(false)), ["later"]);
+        assert!(drain.is_empty());
+    }
+
+    // proves: B13
+    #[tokio::test]
+    async fn what_was_not_read_outlives_the_process_and_what_was_withdrawn_does_not() {
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        let key = Key::new("i").unwrap();
+        let first = Inbox::new(Arc::clone(&journal), key.clone());
+        for id in ["a", "b"] {
+            first.inbox.send(prompt(id, Origin::Human, When::Next)).await.unwrap();
+        }
+        assert!(first.inbox.withdraw(&"a".into()).await.unwrap());
+        assert!(!first.inbox.withdraw(&"a".into()).await.unwrap());
+        let second = Inbox::new(journal, key);
+        second.restore(&empty()).await.unwrap();
+        assert_eq!(ids(&second.inbox.list()), ["b"]);
+    }
+
+    // proves: B13
+    #[tokio::test]
+    async fn a_full_queue_refuses_and_control_still_passes() {
+        let mut drain = Inbox::new(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
+        for n in 0..CAPACITY {
+            drain.inbox.send(prompt(&n.to_string(), Origin::Human, When::Next)).await.unwrap();
+        }
+        let refused = drain.inbox.send(prompt("more", Origin::Human, When::Now)).await;
+        assert!(matches!(refused, Err(InboxError::Full)));
+        drain.inbox.control(Control::Interrupt).await.unwrap();
+        assert_eq!(drain.control.recv().await, Some(Control::Interrupt));
+    }
+}

@@ -1,0 +1,182 @@
+//! Records ↔ lines. A record is one or more JSON objects, a line each; the last one carries
+//! `"troupeSeq": n`, the others `"troupePart": n`, so that a torn record is known as such.
+
+use std::io::Write as _;
+
+use serde_json::{Map, Value};
+use troupe_core::ports::journal::{Found, Record, Seq};
+
+const SEQ: &str = "troupeSeq";
+const PART: &str = "troupePart";
+/// Most bytes of a damaged line that a report quotes.
+const QUOTE: usize = 120;
+
+/// A record as bytes: compact JSON, LF after each line.
+pub(super) fn encode(record: &Record, seq: Seq) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(512);
+    let last = record.0.len().saturating_sub(1);
+    for (n, line) in record.0.iter().enumerate() {
+        let start = bytes.len();
+        // Maps of JSON values always serialise, and a vector takes every write.
+        let _ = serde_json::to_writer(&mut bytes, line);
+        // The mark goes behind the keys that are there, without a copy of the map.
+        let closed = bytes.pop();
+        debug_assert_eq!(closed, Some(b'}'));
+        let comma = if bytes.len() - start > 1 { "," } else { "" };
+        let key = if n == last { SEQ } else { PART };
+        let _ = writeln!(bytes, "{comma}\"{key}\":{seq}}}");
+    }
+    bytes
+}
+
+/// Reads bytes of a journal, record by record. Only LF ends a line; a torn, glued or foreign line is never
+/// fatal.
+#[derive(Default)]
+pub(super) struct Decoder {
+    open: Vec<Map<String, Value>>,
+    open_seq: Seq,
+    first: bool,
+    found: Vec<Found>,
+    last: Seq,
+}
+
+impl Decoder {
+    pub(super) fn new() -> Self {
+        Self { first: true, ..Self::default() }
+    }
+
+    /// Takes one line, without its LF.
+    pub(super) fn line(&mut self, line: &[u8]) {
+        let line = if std::mem::take(&mut self.first) {
+            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
+        } else {
+            line
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        if let Ok(map) = serde_json::from_slice::<Map<String, Value>>(line) {
+            return self.object(map);
+        }
+        self.damaged(line);
+    }
+
+    /// A line that is not one object: whole objects in it are taken, the rest is told.
+    fn damaged(&mut self, line: &[u8]) {
+        let mut rest = line;
+        let mut lost: Option<&[u8]> = None;
+        while !rest.is_empty() {
+            let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Map<String, Value>>();
+            if let Some(Ok(map)) = values.next()
+                && rest.first() == Some(&b'{')
+            {
+                rest = &rest[values.byte_offset()..];
+                if let Some(text) = lost.take() {
+                    self.lose(text);
+                }
+                self.object(map);
+            } else {
+                // What can't be read here may hide a whole object further on.
+                let skip = rest.iter().skip(1).position(|byte| *byte == b'{').map_or(rest.len(), |at| at + 1);
+                lost = Some(lost.map_or(&rest[..skip], |before| {
+                    &line[line.len() - rest.len() - before.len()..line.len() - rest.len() + skip]
+                }));
+                rest = &rest[skip..];
+            }
+        }
+        if let Some(text) = lost {
+            self.lose(text);
+        }
+    }
+
+    fn lose(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(&text[..text.len().min(QUOTE)]).into_owned();
+        self.found.push(Found::Damaged(text));
+    }
+
+    fn object(&mut self, mut map: Map<String, Value>) {
+        if let Some(seq) = map.shift_remove(PART).as_ref().and_then(Value::as_u64) {
+            if seq != self.open_seq {
+                self.drop_open();
+            }
+            self.open_seq = seq;
+            self.open.push(map);
+        } else if let Some(seq) = map.shift_remove(SEQ).as_ref().and_then(Value::as_u64) {
+            if !self.open.is_empty() && seq != self.open_seq {
+                self.drop_open();
+            }
+            let mut lines = std::mem::take(&mut self.open);
+            lines.push(map);
+            self.last = self.last.max(seq);
+            self.found.push(Found::Record(seq, Record(lines)));
+        } else {
+            self.found.push(Found::Foreign(map));
+        }
+    }
+
+    /// The rest of a record never came: its lines are kept as foreign ones.
+    fn drop_open(&mut self) {
+        for map in std::mem::take(&mut self.open) {
+            self.found.push(Found::Foreign(map));
+        }
+    }
+
+    pub(super) fn last(&self) -> Seq {
+        self.last
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Found> {
+        self.drop_open();
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn map(text: &str) -> Map<String, Value> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn decode(text: &[u8]) -> Vec<Found> {
+        let mut decoder = Decoder::new();
+        for line in text.split(|byte| *byte == b'\n') {
+            decoder.line(line);
+        }
+        decoder.finish()
+    }
+
+    #[test]
+    fn a_record_of_several_lines_comes_back_whole() {
+        let record = Record(vec![map(r#"{"a":1}"#), map("{}"), map(r#"{"b":{"z":1,"a":2}}"#)]);
+        let bytes = encode(&record, 7);
+        let expected = "{\"a\":1,\"troupePart\":7}\n{\"troupePart\":7}\n{\"b\":{\"z\":1,\"a\":2},\"troupeSeq\":7}\n";
+        assert_eq!(String::from_utf8_lossy(&bytes), expected);
+        assert_eq!(decode(&bytes), [Found::Record(7, record)]);
+    }
+
+    #[test]
+    fn a_torn_record_is_no_record() {
+        let bytes = encode(&Record(vec![map(r#"{"a":1}"#), map(r#"{"b":2}"#)]), 1);
+        let torn = &bytes[..bytes.len() - 5];
+        let found = decode(torn);
+        assert!(!found.iter().any(|found| matches!(found, Found::Record(..))), "{found:?}");
+    }
+
+    proptest! {
+        // proves: E7
+        #[test]
+        fn no_bytes_are_fatal_and_whole_lines_survive(junk in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut text = junk;
+            text.push(b'\n');
+            text.extend(encode(&Record(vec![map(r#"{"a":1}"#)]), 3));
+            let found = decode(&text);
+            let whole = Found::Record(3, Record(vec![map(r#"{"a":1}"#)]));
+            prop_assert!(found.contains(&whole));
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Implementations of the journal seam (`troupe_core::ports::journal`): files, and memory for tests and for
+//! machines without a writable folder. Both pass the same conformance suite.
+
+mod file;
+mod lines;
+mod memory;
+
+#[cfg(test)]
+mod conform;
+
+pub use file::{FileJournal, Locking};
+pub use memory::MemoryJournal;

@@ -1,0 +1,21 @@
+//! Files and environment → values. Nothing here decides, asks or runs anything; protocols and the layout of
+//! transcripts are elsewhere.
+//!
+//! Everything is a function of an explicit [`Env`] and of the files it leads to. Only [`Env::from_process`]
+//! looks at this process, and no `.env` file of a project is ever read.
+
+pub mod env;
+pub mod git;
+pub mod instructions;
+pub mod places;
+pub mod project_key;
+pub mod rules;
+pub mod settings;
+mod text;
+pub mod variables;
+
+pub use env::{BadValue, Env, EnvError, Found};
+pub use instructions::{Loaded, Notice, Wanted};
+pub use places::{Places, SettingsFile};
+pub use rules::{LoadedRules, RuleFlags};
+pub use settings::{CommandLine, Settings, SettingsFault, Sources, Trust};

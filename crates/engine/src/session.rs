@@ -1,0 +1,373 @@
+//! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use troupe_core::budget::Limits;
+use troupe_core::def::{AgentDef, Filter};
+use troupe_core::entry::{Entry, Header};
+use troupe_core::ids::{AgentId, InputId, JobId, QuestionId, SessionId};
+use troupe_core::input::{Input, Prompt};
+use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
+use troupe_core::ports::clock::Clock;
+use troupe_core::ports::journal::Journal;
+use troupe_core::ports::model::Model;
+use troupe_core::ports::tool::Tool;
+use troupe_core::prompt::Instructions;
+
+use crate::bus::Subscription;
+use crate::inbox::{Control, InboxError};
+use crate::store::{Lease, LeaseError, StoreError};
+use crate::supervisor::account::Totals;
+use crate::supervisor::{Shared, spawn};
+
+/// What an engine is put together from.
+#[derive(Clone)]
+pub struct Parts {
+    /// The provider.
+    pub model: Arc<dyn Model>,
+    /// The tools, in the order in which the model is told of them.
+    pub tools: Vec<Arc<dyn Tool>>,
+    /// Agent definitions; the first is the main agent's.
+    pub defs: Vec<AgentDef>,
+    /// Where transcripts and inboxes go.
+    pub journal: Arc<dyn Journal>,
+    /// Time and ids.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// How a session is to run.
+#[derive(Clone)]
+pub struct Config {
+    /// Where it works and where its files lie.
+    pub place: PlaceConfig,
+    /// What it may do.
+    pub leave: Leave,
+    /// What the model is told.
+    pub prompting: Prompting,
+    /// The model by name or alias; a resumed session keeps its own where this is `None`.
+    pub model: Option<String>,
+    /// The model when neither this run nor the session names one.
+    pub default_model: String,
+    /// A model for every sub-agent, before all other choices (C2).
+    pub subagent_model: Option<String>,
+    /// Which tools there are.
+    pub pool: Filter,
+    /// Limits of the main agent, and so of its whole tree.
+    pub limits: Limits,
+    /// Ceilings of the harness.
+    pub ceilings: Ceilings,
+    /// The program's version, for the transcripts.
+    pub version: String,
+}
+
+/// Where a session works and where its files lie.
+#[derive(Clone, Debug)]
+pub struct PlaceConfig {
+    /// The workspace.
+    pub cwd: PathBuf,
+    /// Other folders to work in.
+    pub roots: Vec<PathBuf>,
+    /// The person's home.
+    pub home: PathBuf,
+    /// The folder that holds `projects/`.
+    pub root: PathBuf,
+    /// The project's slug.
+    pub project: String,
+    /// The branch, when the workspace is in a git repository.
+    pub branch: Option<String>,
+}
+
+/// What a session may do.
+#[derive(Clone)]
+pub struct Leave {
+    /// The mode; a resumed session keeps its own where this is `None`.
+    pub mode: Option<Mode>,
+    /// The rules.
+    pub rules: Rules,
+    /// Whether anybody answers questions; else each is a denial.
+    pub asks: bool,
+    /// Keeps a rule beyond the session.
+    pub save: Option<SaveRule>,
+}
+
+/// Keeps an update where its destination says.
+pub type SaveRule = Arc<dyn Fn(&Update) -> Result<(), String> + Send + Sync>;
+
+/// What the model is told.
+#[derive(Clone)]
+pub struct Prompting {
+    /// In place of the main agent's system prompt.
+    pub system: Option<String>,
+    /// After it.
+    pub append: Option<String>,
+    /// Reads the instruction files.
+    pub instructions: Arc<dyn Fn() -> Vec<Instructions> + Send + Sync>,
+    /// `linux`, `macos`, …
+    pub platform: String,
+}
+
+/// Ceilings of the harness (E3, A9, X3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ceilings {
+    /// How deep agents nest.
+    pub depth: u32,
+    /// Calls of one reply at once, agents not counted.
+    pub calls: usize,
+    /// Agents at work at once.
+    pub live_agents: usize,
+    /// Agents of a session in all.
+    pub agents: usize,
+    /// Shell jobs at once.
+    pub jobs: usize,
+}
+
+impl Default for Ceilings {
+    fn default() -> Self {
+        Self { depth: 3, calls: 10, live_agents: 64, agents: 1_000, jobs: 256 }
+    }
+}
+
+/// Which session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// A new one.
+    New(SessionId),
+    /// One that is on disk.
+    Resume(SessionId),
+}
+
+/// Why a session was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no such session.
+    #[error("there is no session {0} in this project")]
+    Unknown(SessionId),
+    /// A session of this id is there already.
+    #[error("session {0} is there already")]
+    Exists(SessionId),
+    /// Another process has it.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
+    /// Its files can't be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no definition to run.
+    #[error("no agent definition was given")]
+    NoDefinition,
+}
+
+/// Why an input was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    /// No such agent is alive.
+    #[error("there is no live agent `{0}`")]
+    Unknown(AgentId),
+    /// Its inbox did not take it.
+    #[error(transparent)]
+    Inbox(#[from] InboxError),
+    /// The question is not open.
+    #[error("question {0} is not open any more")]
+    NoQuestion(QuestionId),
+}
+
+/// An agent of the session, for people.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// The agent.
+    pub header: Arc<Header>,
+    /// What it has spent, descendants included, in US dollars.
+    pub cost_usd: f64,
+}
+
+/// An open session. Dropped, it ends everything that it started.
+pub struct Session {
+    shared: Arc<Shared>,
+    warnings: Vec<String>,
+    resumed: bool,
+    pending: bool,
+    _lease: Option<Lease>,
+}
+
+impl Session {
+    /// Opens a session and starts its main agent, which goes on at once where a resumed transcript leaves
+    /// something to do.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open(parts: Parts, config: Config, start: Start) -> Result<Self, OpenError> {
+        let mut warnings = Vec::new();
+        let (Start::New(id) | Start::Resume(id)) = &start;
+        let shared = Shared::new(parts, config, id.clone());
+        let lease = match Lease::take(&shared.paths.lease()) {
+            Ok(lease) => Some(lease),
+            Err(error @ LeaseError::Held { .. }) => return Err(error.into()),
+            Err(error) => {
+                warnings.push(format!("{error}; this session is not protected from a second process"));
+                None
+            }
+        };
+        let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
+        Ok(Self {
+            shared,
+            warnings,
+            resumed: opened.resumed,
+            pending: opened.pending,
+            _lease: lease,
+        })
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &SessionId {
+        self.shared.paths.session()
+    }
+
+    /// What people should know about how it was opened.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether it was there before.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// Whether its transcript leaves something to do without a new prompt.
+    pub fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// The main agent's transcript.
+    pub fn transcript_file(&self) -> PathBuf {
+        self.shared.paths.transcript_file(&AgentId::main())
+    }
+
+    /// The main agent's header.
+    pub fn header(&self) -> Option<Arc<Header>> {
+        self.shared.row(&AgentId::main()).map(|row| Arc::clone(&row.header))
+    }
+
+    /// The main agent's mode now.
+    pub fn mode(&self) -> Mode {
+        self.shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default()
+    }
+
+    /// The main agent's model now, as it was named.
+    pub fn model(&self) -> String {
+        self.shared.row(&AgentId::main()).map(|row| row.state().model.clone()).unwrap_or_default()
+    }
+
+    /// What is known of a model.
+    pub fn model_info(&self, name: &str) -> troupe_core::ports::model::ModelInfo {
+        self.shared.parts.model.info(name)
+    }
+
+    /// Names of the main agent's tools.
+    pub fn tools(&self) -> Vec<String> {
+        let pool = self.shared.pool(self.shared.main_def(), 0);
+        pool.iter().map(|tool| tool.spec().name.to_string()).collect()
+    }
+
+    /// The agent definitions.
+    pub fn definitions(&self) -> &[AgentDef] {
+        &self.shared.parts.defs
+    }
+
+    /// Listens. With `deltas`, also to the pieces of replies.
+    pub fn subscribe(&self, deltas: bool) -> Subscription {
+        self.shared.bus.subscribe(deltas)
+    }
+
+    /// Sends an input to an agent. Content is durable when this answers.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub async fn send(&self, to: &AgentId, input: Input) -> Result<(), SendError> {
+        let control = match input {
+            Input::Prompt(prompt) => return self.prompt(to, prompt).await,
+            Input::Answer(question, answer) => {
+                return if self.shared.answer(&question, answer) {
+                    Ok(())
+                } else {
+                    Err(SendError::NoQuestion(question))
+                };
+            }
+            // Ends of jobs come from the registry alone, which knows whether a call waits for them.
+            Input::Ended(job, _) => return Err(SendError::Unknown(AgentId::new(job.as_str()))),
+            Input::Interrupt => Control::Interrupt,
+            Input::Set(setting) => Control::Set(setting),
+            Input::Compact(wish) => Control::Compact(wish),
+            Input::Shutdown => Control::Shutdown,
+        };
+        let row = self.shared.row(to).ok_or_else(|| SendError::Unknown(to.clone()))?;
+        Ok(row.inbox.control(control).await?)
+    }
+
+    async fn prompt(&self, to: &AgentId, prompt: Prompt) -> Result<(), SendError> {
+        let row = self.shared.row(to).ok_or_else(|| SendError::Unknown(to.clone()))?;
+        Ok(row.inbox.send(prompt).await?)
+    }
+
+    /// What waits for an agent, in the order in which it will be read.
+    pub fn waiting(&self, agent: &AgentId) -> Vec<Prompt> {
+        self.shared.row(agent).map(|row| row.inbox.list()).unwrap_or_default()
+    }
+
+    /// Takes back an input that was not read yet; whether it was there.
+    ///
+    /// # Errors
+    /// When that could not be made durable.
+    pub async fn withdraw(&self, agent: &AgentId, input: &InputId) -> Result<bool, SendError> {
+        let row = self.shared.row(agent).ok_or_else(|| SendError::Unknown(agent.clone()))?;
+        Ok(row.inbox.withdraw(input).await?)
+    }
+
+    /// Questions that nobody has answered yet.
+    pub fn questions(&self) -> Vec<Arc<Question>> {
+        self.shared.open_questions()
+    }
+
+    /// Live agents.
+    pub fn roster(&self) -> Vec<Member> {
+        self.shared.roster()
+    }
+
+    /// Entries of an agent after the first `skip`, read from its journal: for a frontend that missed events.
+    ///
+    /// # Errors
+    /// When the journal can't be read.
+    pub async fn entries(&self, agent: &AgentId, skip: usize) -> Result<Vec<Arc<Entry>>, StoreError> {
+        let key = self.shared.paths.transcript(agent);
+        let found = self.shared.parts.journal.read(&key, 0).await?;
+        let loaded = crate::store::Loaded::from_found(found);
+        Ok(loaded.entries.into_iter().skip(skip).collect())
+    }
+
+    /// What the session has spent.
+    pub fn totals(&self) -> Totals {
+        self.shared.totals()
+    }
+
+    /// Asks a running job of any agent to end; whether there was one.
+    pub fn stop_job(&self, job: &JobId) -> bool {
+        self.shared.jobs.stop(job)
+    }
+
+    /// Running jobs that no call waits for.
+    pub fn background_jobs(&self) -> Vec<troupe_core::ports::supervisor::Job> {
+        self.shared.jobs.running_in_background()
+    }
+
+    /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is
+    /// aborted. Transcripts stay valid and can be resumed.
+    pub async fn close(self, limit: Duration) {
+        self.shared.close(limit).await;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.token.cancel();
+    }
+}

@@ -1,0 +1,15 @@
+//! Transcripts on disk: their layout, the lease on a session, the list of sessions.
+
+mod blobs;
+mod index;
+mod jsonl;
+mod lease;
+mod paths;
+mod transcripts;
+
+pub use blobs::Rendered;
+pub use index::{Listed, latest, list};
+pub use jsonl::{Codec, Loaded};
+pub use lease::{Lease, LeaseError};
+pub use paths::SessionPaths;
+pub use transcripts::{Restored, StoreError, Writer, load};

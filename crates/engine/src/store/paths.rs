@@ -1,0 +1,90 @@
+//! Where a session's files lie: the layout that the ecosystem's tools and the SDKs read.
+
+use std::path::{Path, PathBuf};
+
+use troupe_core::ids::{AgentId, JobId, SessionId};
+use troupe_core::ports::journal::Key;
+
+/// The places of one session.
+#[derive(Clone, Debug)]
+pub struct SessionPaths {
+    root: PathBuf,
+    project: String,
+    session: SessionId,
+}
+
+impl SessionPaths {
+    /// Places of `session` below `root` (the folder that holds `projects/`), for a project of this slug.
+    pub fn new(root: PathBuf, project: String, session: SessionId) -> Self {
+        Self { root, project, session }
+    }
+
+    /// The folder of the project's sessions.
+    pub fn project(&self) -> PathBuf {
+        project_folder(&self.root, &self.project)
+    }
+
+    /// The folder beside the transcript: sub-agents, lease, prompts.
+    pub fn folder(&self) -> PathBuf {
+        self.project().join(self.session.as_str())
+    }
+
+    /// The journal of an agent's transcript.
+    pub fn transcript(&self, agent: &AgentId) -> Key {
+        let name = if agent.is_main() {
+            format!("projects/{}/{}", self.project, self.session)
+        } else {
+            format!("projects/{}/{}/subagents/agent-{agent}", self.project, self.session)
+        };
+        key(name)
+    }
+
+    /// The journal of what waits for an agent.
+    pub fn inbox(&self, agent: &AgentId) -> Key {
+        key(format!("projects/{}/{}/inbox/{agent}", self.project, self.session))
+    }
+
+    /// The file of an agent's transcript.
+    pub fn transcript_file(&self, agent: &AgentId) -> PathBuf {
+        self.root.join(format!("{}.jsonl", self.transcript(agent).as_str()))
+    }
+
+    /// What readers of the ecosystem look at beside a sub-agent's transcript.
+    pub fn meta_file(&self, agent: &AgentId) -> PathBuf {
+        self.folder().join("subagents").join(format!("agent-{agent}.meta.json"))
+    }
+
+    /// The lease.
+    pub fn lease(&self) -> PathBuf {
+        self.folder().join("lease")
+    }
+
+    /// Rendered prompts and tool lists, by the hash of their content.
+    pub fn prompts(&self) -> PathBuf {
+        self.folder().join("prompts")
+    }
+
+    /// The output of a job.
+    pub fn output(&self, job: &JobId) -> PathBuf {
+        self.outputs().join(format!("{job}.output"))
+    }
+
+    /// The folder of the session's outputs.
+    pub fn outputs(&self) -> PathBuf {
+        self.root.join("temp").join(self.session.as_str()).join("tasks")
+    }
+
+    /// The session.
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+}
+
+/// The folder of a project's sessions.
+pub(super) fn project_folder(root: &Path, project: &str) -> PathBuf {
+    root.join("projects").join(project)
+}
+
+fn key(name: String) -> Key {
+    Key::new(name).expect("slugs and ids are plain segments")
+}

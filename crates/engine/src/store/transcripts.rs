@@ -1,0 +1,108 @@
+//! Writing and loading one agent's transcript.
+
+use std::sync::Arc;
+
+use troupe_core::entry::{Body, Entry, Header};
+use troupe_core::ids::EntryId;
+use troupe_core::ports::clock::Clock;
+use troupe_core::ports::journal::{Journal, JournalError, Key, Seq};
+use troupe_core::state::AgentState;
+use troupe_core::transcript::{Pushed, Transcript};
+
+use super::jsonl::{Codec, Loaded, call_line};
+
+/// A transcript that could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct StoreError(#[from] pub JournalError);
+
+/// Appends entries of one agent: written first, then part of the transcript in memory.
+pub struct Writer {
+    journal: Arc<dyn Journal>,
+    clock: Arc<dyn Clock>,
+    key: Key,
+    codec: Codec,
+    seq: Seq,
+    transcript: Transcript,
+}
+
+impl Writer {
+    /// A writer of a new transcript.
+    pub fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, key: Key, header: &Header, branch: Option<String>) -> Self {
+        let state =
+            AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone());
+        let codec = Codec::new(header, branch);
+        Self { journal, clock, key, codec, seq: 0, transcript: Transcript::new(state) }
+    }
+
+    /// A writer that goes on with a loaded transcript.
+    pub fn resume(mut self, transcript: Transcript, seq: Seq) -> Self {
+        self.transcript = transcript;
+        self.seq = seq;
+        self
+    }
+
+    /// The transcript so far.
+    pub fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// Appends an entry. `None`: its cause had been read before.
+    ///
+    /// # Errors
+    /// When it could not be written; then it is not part of the transcript either.
+    pub async fn append(&mut self, body: Body) -> Result<Option<Arc<Entry>>, StoreError> {
+        if let Body::User { cause: Some(cause), .. } = &body
+            && self.transcript.has_read(cause)
+        {
+            return Ok(None);
+        }
+        let entry = Arc::new(Entry {
+            id: EntryId::new(self.clock.uuid()),
+            parent: self.transcript.last_id().cloned(),
+            at: self.clock.now(),
+            body,
+        });
+        let reply_line = |call: &_| self.transcript.reply_of(call).and_then(|reply| call_line(reply, call));
+        let record = self.codec.encode(&entry, reply_line);
+        self.seq = self.journal.append(&self.key, Some(self.seq), record).await?;
+        self.transcript.push(Arc::clone(&entry));
+        Ok(Some(entry))
+    }
+}
+
+/// A loaded transcript.
+pub struct Restored {
+    /// The transcript.
+    pub transcript: Transcript,
+    /// The last position.
+    pub seq: Seq,
+    /// What was skipped, repaired or missing, for people.
+    pub warnings: Vec<String>,
+}
+
+/// Loads a transcript; `None` when there is nothing.
+///
+/// # Errors
+/// When the journal can't be read.
+pub async fn load(journal: &dyn Journal, key: &Key, state: AgentState) -> Result<Option<Restored>, StoreError> {
+    let found = journal.read(key, 0).await?;
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let last = |found: &troupe_core::ports::journal::Found| match found {
+        troupe_core::ports::journal::Found::Record(seq, _) => Some(*seq),
+        _ => None,
+    };
+    let seq = found.iter().filter_map(last).max().unwrap_or(0);
+    let loaded = Loaded::from_found(found);
+    let mut transcript = Transcript::new(state);
+    let mut warnings: Vec<String> =
+        loaded.damaged.iter().map(|text| format!("a line could not be read: {text}")).collect();
+    for entry in loaded.entries {
+        if transcript.push(entry) == Pushed::AfterGap {
+            warnings.push("some records are missing".to_owned());
+        }
+    }
+    Ok(Some(Restored { transcript, seq, warnings }))
+}

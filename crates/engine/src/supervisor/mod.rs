@@ -1,0 +1,12 @@
+//! Who starts, links, addresses and stops agents and jobs.
+
+pub(crate) mod account;
+mod door;
+pub(crate) mod jobs;
+mod notice;
+pub(crate) mod row;
+pub(crate) mod shared;
+pub(crate) mod spawn;
+
+pub(crate) use row::Row;
+pub(crate) use shared::Shared;

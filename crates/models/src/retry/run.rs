@@ -1,0 +1,186 @@
+//! The tries of one request: a stream made of the streams of several.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, stream};
+use tokio::time::{Instant, sleep};
+use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request, Retry as Told};
+use troupe_core::{BoxFuture, BoxStream, CancellationToken};
+
+use super::class::{self, Class};
+use super::limiter::Limiter;
+use super::policy::RetryPolicy;
+
+/// A provider that tries again. One stands around each provider, shared by all agents.
+#[derive(Debug)]
+pub struct Retry<M> {
+    model: Arc<M>,
+    policy: RetryPolicy,
+    limiter: Arc<Limiter>,
+}
+
+impl<M> Retry<M> {
+    /// Puts tries around a model.
+    pub fn new(model: M, policy: RetryPolicy) -> Self {
+        Self { model: Arc::new(model), policy, limiter: Arc::new(Limiter::default()) }
+    }
+}
+
+impl<M: Model + 'static> Model for Retry<M> {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let run = Run {
+            model: Arc::clone(&self.model),
+            limiter: Arc::clone(&self.limiter),
+            policy: self.policy,
+            request,
+            cancel,
+            tally: Tally::default(),
+            phase: Phase::Begin,
+        };
+        stream::unfold(run, |mut run| async move { run.next().await.map(|item| (item, run)) }).boxed()
+    }
+
+    fn count<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<u64, ModelError>> {
+        self.model.count(request)
+    }
+
+    fn info(&self, name: &str) -> ModelInfo {
+        self.model.info(name)
+    }
+}
+
+struct Run<M> {
+    model: Arc<M>,
+    limiter: Arc<Limiter>,
+    policy: RetryPolicy,
+    request: Request,
+    cancel: CancellationToken,
+    tally: Tally,
+    phase: Phase,
+}
+
+enum Phase {
+    /// A try is about to begin.
+    Begin,
+    /// A try goes on; whether its reply is whole.
+    Stream(BoxStream<'static, Result<Delta, ModelError>>, bool),
+    /// The next try begins after this time.
+    Wait(Duration),
+    /// The last item was given.
+    Done,
+}
+
+/// The failures so far.
+#[derive(Default)]
+struct Tally {
+    all: u32,
+    counted: u32,
+    timed: u32,
+    /// When the first timed failure came.
+    since: Option<Instant>,
+    renewed: bool,
+}
+
+impl<M: Model> Run<M> {
+    async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
+        loop {
+            let item = match &mut self.phase {
+                Phase::Done => return None,
+                Phase::Wait(delay) => {
+                    let delay = *delay;
+                    tokio::select! {
+                        biased;
+                        () = self.cancel.cancelled() => return Some(self.end(cancelled())),
+                        () = sleep(delay) => self.phase = Phase::Begin,
+                    }
+                    continue;
+                }
+                Phase::Begin => {
+                    tokio::select! {
+                        biased;
+                        () = self.cancel.cancelled() => return Some(self.end(cancelled())),
+                        () = self.limiter.pass(self.policy.overload) => {}
+                    }
+                    let stream = self.model.stream(self.request.clone(), self.cancel.clone());
+                    self.phase = Phase::Stream(stream, false);
+                    continue;
+                }
+                Phase::Stream(stream, whole) => {
+                    let item = tokio::select! {
+                        biased;
+                        () = self.cancel.cancelled() => Some(Err(cancelled())),
+                        item = stream.next() => item,
+                    };
+                    match &item {
+                        Some(Ok(Delta::Start { .. })) => self.limiter.clear(),
+                        Some(Ok(Delta::Stop { .. })) => *whole = true,
+                        _ => {}
+                    }
+                    match item {
+                        None if *whole => {
+                            self.phase = Phase::Done;
+                            return None;
+                        }
+                        None => Err(ModelError::new(Fault::Network, "the stream ended before the reply did")),
+                        Some(item) => item,
+                    }
+                }
+            };
+            return Some(match item {
+                Ok(delta) => Ok(delta),
+                Err(error) => self.failed(error),
+            });
+        }
+    }
+
+    fn failed(&mut self, error: ModelError) -> Result<Delta, ModelError> {
+        let Some((delay, most)) = self.again(&error) else { return self.end(error) };
+        self.tally.all += 1;
+        self.phase = Phase::Wait(delay);
+        tracing::debug!(agent = %self.request.agent, fault = ?error.fault, ?delay, "the request is tried again");
+        Ok(Delta::Retry(Told { attempt: self.tally.all, most, delay, error }))
+    }
+
+    /// How long to wait before the next try, and the most repetitions; none when there is no next.
+    fn again(&mut self, error: &ModelError) -> Option<(Duration, Option<u32>)> {
+        let tally = &mut self.tally;
+        match class::of(error) {
+            Class::Final => None,
+            Class::Renewed => {
+                let first = !std::mem::replace(&mut tally.renewed, true);
+                first.then_some((Duration::ZERO, Some(1)))
+            }
+            Class::Counted => {
+                tally.counted += 1;
+                let delay = self.policy.delay(tally.counted - 1, error.retry_after, false);
+                let left = tally.counted < self.policy.tries && delay <= self.policy.overload;
+                left.then_some((delay, Some(self.policy.tries.saturating_sub(1))))
+            }
+            Class::Timed => {
+                let now = Instant::now();
+                let end = *tally.since.get_or_insert(now) + self.policy.overload;
+                let delay = self.policy.delay(tally.timed, error.retry_after, true);
+                tally.timed += 1;
+                if now + delay > end {
+                    return None;
+                }
+                self.limiter.hold(now + delay);
+                Some((delay, None))
+            }
+        }
+    }
+
+    fn end(&mut self, error: ModelError) -> Result<Delta, ModelError> {
+        self.phase = Phase::Done;
+        Err(error)
+    }
+}
+
+fn cancelled() -> ModelError {
+    ModelError::new(Fault::Cancelled, "cancelled")
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

@@ -1,0 +1,43 @@
+//! Gates: places where a reply waits until somebody lets it on.
+
+use std::collections::BTreeSet;
+
+use tokio::sync::watch;
+
+/// The gates of a script, by name. One that was released stays open.
+#[derive(Debug)]
+pub(super) struct Gates {
+    open: watch::Sender<BTreeSet<String>>,
+    reached: watch::Sender<BTreeSet<String>>,
+}
+
+impl Default for Gates {
+    fn default() -> Self {
+        Self { open: watch::Sender::default(), reached: watch::Sender::default() }
+    }
+}
+
+impl Gates {
+    pub(super) fn release(&self, name: &str) {
+        self.open.send_modify(|open| {
+            open.insert(name.to_owned());
+        });
+    }
+
+    /// Waits before a gate. Who waits sets the limit, by dropping this.
+    pub(super) async fn pass(&self, name: &str) {
+        self.reached.send_modify(|reached| {
+            reached.insert(name.to_owned());
+        });
+        has(&self.open, name).await;
+    }
+
+    pub(super) async fn reached(&self, name: &str) {
+        has(&self.reached, name).await;
+    }
+}
+
+async fn has(names: &watch::Sender<BTreeSet<String>>, name: &str) {
+    // An error would say that the sender is gone, and it is borrowed here.
+    let _ = names.subscribe().wait_for(|names| names.contains(name)).await;
+}

@@ -1,0 +1,21 @@
+//! The shell: [`Bash`], and how a command becomes a job ([`run`]) with a process group ([`process`]), an
+//! output spool ([`spool`]) and an end that leaves nothing behind ([`sweep`]).
+
+mod exit;
+mod options;
+pub mod parse;
+mod process;
+mod prologue;
+mod render;
+mod run;
+mod snapshot;
+mod spool;
+mod sweep;
+mod tool;
+
+#[cfg(test)]
+mod run_tests;
+
+pub use options::Options;
+pub(crate) use render::{last_chars, whole_end};
+pub use tool::Bash;

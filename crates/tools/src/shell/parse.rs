@@ -1,0 +1,173 @@
+//! The shell grammar: a command line → [`Command`], as data for the permission policy. It judges nothing;
+//! what it can't follow it notes as a doubt.
+
+use std::ops::ControlFlow;
+
+use tree_sitter::{ParseOptions, Parser, Tree};
+use troupe_core::policy::{Command, Folder, RedirectKind, Simple, runs_shell_text};
+
+use walk::Walk;
+
+mod walk;
+mod word;
+
+/// Longest line that is parsed, in bytes. Longer ones are doubtful.
+pub const MAX_LINE: usize = 64 * 1024;
+/// How deep text given to `eval` or to a shell is followed.
+const MAX_TEXTS: usize = 4;
+/// How often the parser may report progress (every few hundred steps) before it is stopped.
+const MAX_PROGRESS: usize = 20_000;
+
+/// Parses a line. Never fails: what can't be followed is a [`Command::doubt`].
+pub fn parse(line: &str) -> Command {
+    let mut command = Command { text: line.to_owned(), ..Command::default() };
+    if line.len() > MAX_LINE {
+        command.doubt = Some("the command is longer than 64 KiB".into());
+        return command;
+    }
+    if let Some(found) = line.chars().find(|c| is_invisible(*c)) {
+        command.doubt = Some(format!("it has a control or invisible character (U+{:04X})", u32::from(found)));
+    }
+    let (joined, unsure) = join_continued(line);
+    parse_text(&joined, &mut command, Folder::default(), 0);
+    if unsure {
+        parse_text(line, &mut command, Folder::default(), 0);
+        command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
+    }
+    if changes_home(line) {
+        command.doubt.get_or_insert_with(|| "it changes HOME and uses it".into());
+    }
+    command
+}
+
+/// Adds what `text` holds, and what the texts in it hold that a shell would run.
+fn parse_text(text: &str, command: &mut Command, folder: Folder, depth: usize) {
+    let Some(tree) = tree_of(text) else {
+        command.doubt.get_or_insert_with(|| "the parser gave up on it".into());
+        return;
+    };
+    let first = command.parts.len();
+    let mut walk = Walk::new(text, folder, depth > 0);
+    walk.visit(tree.root_node());
+    if tree.root_node().has_error() {
+        walk.doubt("its syntax is not understood");
+    }
+    if let Some(why) = walk.doubt {
+        command.doubt.get_or_insert(why);
+    }
+    command.parts.extend(walk.parts);
+    let inner: Vec<(Folder, String)> = command.parts[first..]
+        .iter()
+        .flat_map(|part| texts_of(part).into_iter().map(|text| (part.folder.clone(), text)))
+        .collect();
+    for (folder, text) in inner {
+        if depth == MAX_TEXTS || text.len() > MAX_LINE {
+            command.doubt.get_or_insert_with(|| "it nests shell texts too deep".into());
+            return;
+        }
+        let (joined, _) = join_continued(&text);
+        parse_text(&joined, command, folder, depth + 1);
+    }
+}
+
+/// The texts that a simple command gives to a shell: as arguments, as a heredoc, as a here-string.
+fn texts_of(part: &Simple) -> Vec<String> {
+    let run = runs_shell_text(&part.texts());
+    let mut texts = run.texts;
+    if run.stdin {
+        let given = part.redirects.iter().filter(|r| r.kind == RedirectKind::Text);
+        texts.extend(given.filter_map(|r| r.target.value.clone()));
+    }
+    texts
+}
+
+fn tree_of(text: &str) -> Option<Tree> {
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    let mut left = MAX_PROGRESS;
+    let mut progress = |_: &tree_sitter::ParseState| {
+        left = left.saturating_sub(1);
+        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let bytes = text.as_bytes();
+    parser.parse_with_options(
+        &mut |at, _| bytes.get(at..).unwrap_or_default(),
+        None,
+        Some(ParseOptions::new().progress_callback(&mut progress)),
+    )
+}
+
+/// Whether a character is one that people don't see or that shells and parsers read in different ways.
+fn is_invisible(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{1680}' | '\u{180e}' | '\u{3000}' | '\u{3164}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{115f}' | '\u{1160}' => true,
+        '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' => true,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e01ef}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Joins lines that end in a backslash, as the shell does before it looks at words. After the start of a
+/// heredoc it depends on the quotes of its marker: then the text is joined and the second value is true.
+fn join_continued(line: &str) -> (String, bool) {
+    #[derive(PartialEq)]
+    enum In {
+        Plain,
+        Single,
+        Double,
+        Comment,
+    }
+    let mut out = String::with_capacity(line.len());
+    let mut state = In::Plain;
+    let mut heredoc = false;
+    let mut unsure = false;
+    let mut before = ' ';
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match (&state, c) {
+            (In::Plain | In::Double, '\\') => {
+                if chars.peek() == Some(&'\n') {
+                    chars.next();
+                    unsure |= heredoc;
+                    continue;
+                }
+                out.push(c);
+                if let Some(next) = chars.next() {
+                    out.push(next);
+                    before = next;
+                }
+                continue;
+            }
+            (In::Plain, '\'') => state = In::Single,
+            (In::Single, '\'') | (In::Double, '"') | (In::Comment, '\n') => state = In::Plain,
+            (In::Plain, '"') => state = In::Double,
+            (In::Plain, '#') if before.is_whitespace() || ";|&(".contains(before) => state = In::Comment,
+            (In::Plain, '<') if before == '<' => heredoc = true,
+            _ => {}
+        }
+        out.push(c);
+        before = c;
+    }
+    (out, unsure)
+}
+
+/// Whether the line both names HOME as a variable to set and uses the home folder.
+fn changes_home(line: &str) -> bool {
+    let mut uses = line.contains('~');
+    let mut sets = false;
+    for (at, _) in line.match_indices("HOME") {
+        let before = &line[..at];
+        let bounded = |c: Option<char>| !c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        if !bounded(line[at + 4..].chars().next()) {
+            continue;
+        }
+        if before.ends_with('$') || before.ends_with("${") {
+            uses = true;
+        } else if bounded(before.chars().next_back()) {
+            sets = true;
+        }
+    }
+    uses && sets
+}

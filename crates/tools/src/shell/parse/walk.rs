@@ -1,0 +1,418 @@
+//! The walk over a syntax tree that finds each simple command, and the folder that it would run in.
+
+use tree_sitter::Node;
+use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
+
+use super::word::word_of;
+
+/// Deepest nesting that is followed.
+const MAX_DEPTH: usize = 150;
+
+/// What was found so far.
+pub(super) struct Walk<'t> {
+    text: &'t str,
+    pub(super) parts: Vec<Simple>,
+    pub(super) doubt: Option<String>,
+    folder: Folder,
+    origin: Origin,
+    piped: bool,
+    depth: usize,
+}
+
+impl<'t> Walk<'t> {
+    /// A walk over the tree of `text`; `inner` if another command runs that text.
+    pub(super) fn new(text: &'t str, folder: Folder, inner: bool) -> Self {
+        Self {
+            text,
+            parts: Vec::new(),
+            doubt: None,
+            folder,
+            origin: if inner { Origin::Text } else { Origin::Line },
+            piped: false,
+            depth: 0,
+        }
+    }
+
+    /// Notes why the line can't be judged; the first reason stays.
+    pub(super) fn doubt(&mut self, why: &str) {
+        self.doubt.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// Takes in one node and all below it.
+    pub(super) fn visit(&mut self, node: Node<'t>) {
+        if self.depth == MAX_DEPTH {
+            self.doubt("it is nested too deep");
+            return;
+        }
+        self.depth += 1;
+        match node.kind() {
+            "command" | "declaration_command" | "unset_command" | "test_command" | "variable_assignment"
+            | "variable_assignments" => self.simple(node, &[]),
+            "redirected_statement" => self.redirected(node),
+            "list" => self.list(node),
+            "pipeline" => self.pipeline(node),
+            "subshell" => self.scoped(|walk| walk.children(node)),
+            "command_substitution" | "process_substitution" => self.substitution(node),
+            "if_statement" | "while_statement" | "for_statement" | "case_statement" | "negated_command" => {
+                self.branch(node);
+            }
+            "c_style_for_statement" => {
+                self.arithmetic(node);
+                self.branch(node);
+            }
+            "compound_statement" if self.raw(node).starts_with("((") => {
+                self.arithmetic(node);
+                self.children(node);
+            }
+            "function_definition" => {
+                self.doubt("it defines a function");
+                self.scoped(|walk| walk.children(node));
+            }
+            "comment" | "heredoc_content" | "raw_string" | "ansi_c_string" => {}
+            _ => self.children(node),
+        }
+        self.depth -= 1;
+    }
+
+    fn raw(&self, node: Node<'t>) -> &'t str {
+        self.text.get(node.byte_range()).unwrap_or_default()
+    }
+
+    fn children(&mut self, node: Node<'t>) {
+        for child in nodes_below(node) {
+            if child.next_sibling().is_some_and(|next| next.kind() == "&") {
+                self.scoped(|walk| walk.visit(child));
+            } else {
+                self.visit(child);
+            }
+        }
+    }
+
+    /// Runs `inner` as a process of its own: its `cd` does not outlive it.
+    fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
+        let before = self.folder.clone();
+        inner(self);
+        self.folder = before;
+    }
+
+    /// Something that may run, or run in part: a `cd` in it leaves the folder unknown.
+    fn branch(&mut self, node: Node<'t>) {
+        let before = self.folder.clone();
+        self.children(node);
+        if self.folder != before {
+            self.folder = Folder::Unknown;
+        }
+    }
+
+    fn list(&mut self, node: Node<'t>) {
+        let either = nodes_below(node).iter().any(|child| child.kind() == "||");
+        let before = self.folder.clone();
+        for (index, child) in nodes_below(node).into_iter().filter(Node::is_named).enumerate() {
+            if either && index > 0 && self.folder != before {
+                let after = std::mem::replace(&mut self.folder, Folder::Unknown);
+                self.visit(child);
+                self.folder = after;
+            } else if either && index > 0 {
+                self.visit(child);
+                if self.folder != before {
+                    self.folder = Folder::Unknown;
+                }
+            } else {
+                self.visit(child);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, node: Node<'t>) {
+        let outer = self.piped;
+        for child in nodes_below(node) {
+            if child.is_named() {
+                self.scoped(|walk| walk.visit(child));
+            } else {
+                self.piped = true;
+            }
+        }
+        self.piped = outer;
+    }
+
+    fn substitution(&mut self, node: Node<'t>) {
+        let outer = (self.origin, self.piped);
+        if self.raw(node).starts_with('`') && self.raw(node).contains('\\') {
+            self.doubt("it has a backslash in backticks");
+        }
+        self.piped = false;
+        if self.origin == Origin::Line {
+            self.origin = Origin::Substitution;
+        }
+        self.scoped(|walk| walk.children(node));
+        (self.origin, self.piped) = outer;
+    }
+
+    /// Arithmetic evaluates text again, as `let` does.
+    fn arithmetic(&mut self, node: Node<'t>) {
+        let words = vec![Word::plain("let"), Word { raw: self.raw(node).into(), ..Word::default() }];
+        self.push(Simple { words, ..Simple::default() });
+    }
+
+    fn redirected(&mut self, node: Node<'t>) {
+        let redirects: Vec<Node<'t>> =
+            nodes_below(node).into_iter().filter(|child| child.kind().ends_with("_redirect")).collect();
+        match node.child_by_field_name("body") {
+            Some(body) if is_simple(body) => self.simple(body, &redirects),
+            Some(body) => {
+                self.visit(body);
+                self.simple_of(&[], &redirects);
+            }
+            None => self.simple_of(&[], &redirects),
+        }
+    }
+
+    fn simple(&mut self, node: Node<'t>, redirects: &[Node<'t>]) {
+        if matches!(node.kind(), "variable_assignment") {
+            self.simple_of(&[node], redirects);
+        } else if node.kind() == "test_command" {
+            let mut leaves = Vec::new();
+            self.test_words(node, &mut leaves);
+            self.simple_of(&leaves, redirects);
+        } else {
+            self.simple_of(&nodes_below(node), redirects);
+        }
+    }
+
+    /// The words of a test: the leaves of its expression.
+    fn test_words(&mut self, node: Node<'t>, leaves: &mut Vec<Node<'t>>) {
+        for child in nodes_below(node) {
+            if self.depth < MAX_DEPTH
+                && matches!(
+                    child.kind(),
+                    "unary_expression"
+                        | "binary_expression"
+                        | "parenthesized_expression"
+                        | "negation_expression"
+                        | "ternary_expression"
+                        | "postfix_expression"
+                )
+            {
+                self.depth += 1;
+                self.test_words(child, leaves);
+                self.depth -= 1;
+            } else {
+                leaves.push(child);
+            }
+        }
+    }
+
+    /// One simple command from the nodes of its words, assignments and redirects.
+    fn simple_of(&mut self, nodes: &[Node<'t>], redirects: &[Node<'t>]) {
+        let mut part = Simple::default();
+        let mut inner: Vec<Node<'t>> = Vec::new();
+        let mut after: Vec<Node<'t>> = Vec::new();
+        let mut groups: Vec<(usize, usize, Vec<Node<'t>>)> = Vec::new();
+        let declares = nodes.first().is_some_and(|n| {
+            matches!(n.kind(), "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "unsetenv")
+        });
+        let mut queue: Vec<Node<'t>> = nodes.iter().chain(redirects).copied().collect();
+        queue.reverse();
+        while let Some(node) = queue.pop() {
+            match node.kind() {
+                "variable_assignment" if !declares => {
+                    part.assignments.push(self.assignment(node));
+                    inner.push(node);
+                }
+                "file_redirect" => {
+                    let words = self.file_redirect(node, &mut part);
+                    queue.extend(words.into_iter().rev());
+                    inner.push(node);
+                }
+                "herestring_redirect" => {
+                    if let Some(text) = nodes_below(node).into_iter().rfind(Node::is_named) {
+                        let target = self.word(text.start_byte(), text.end_byte(), &[text]);
+                        part.redirects.push(Redirect { kind: RedirectKind::Text, target });
+                    }
+                    inner.push(node);
+                }
+                "heredoc_redirect" => {
+                    queue.extend(self.heredoc(node, &mut part, &mut inner, &mut after).into_iter().rev());
+                }
+                "comment" => {}
+                _ => {
+                    inner.push(node);
+                    match groups.last_mut() {
+                        Some((_, end, list)) if *end == node.start_byte() => {
+                            *end = node.end_byte();
+                            list.push(node);
+                        }
+                        _ => groups.push((node.start_byte(), node.end_byte(), vec![node])),
+                    }
+                }
+            }
+        }
+        part.words = groups.iter().map(|(start, end, list)| self.word(*start, *end, list)).collect();
+        let moved = folder_after(&part, &self.folder);
+        self.push(part);
+        for node in inner {
+            self.visit_inside(node);
+        }
+        self.folder = moved;
+        for node in after {
+            self.visit(node);
+        }
+    }
+
+    /// Looks for substitutions below a word, an assignment or a redirect.
+    fn visit_inside(&mut self, node: Node<'t>) {
+        if matches!(node.kind(), "command_substitution" | "process_substitution") {
+            self.visit(node);
+        } else if self.depth < MAX_DEPTH {
+            self.depth += 1;
+            for child in nodes_below(node) {
+                self.visit_inside(child);
+            }
+            self.depth -= 1;
+        } else {
+            self.doubt("it is nested too deep");
+        }
+    }
+
+    fn word(&mut self, start: usize, end: usize, nodes: &[Node<'t>]) -> Word {
+        match word_of(self.text, start, end, nodes) {
+            Ok(word) => word,
+            Err(word) => {
+                self.doubt("a word of it can't be followed");
+                word
+            }
+        }
+    }
+
+    fn assignment(&mut self, node: Node<'t>) -> Assignment {
+        let name = node.child_by_field_name("name").map_or("", |name| self.raw(name)).to_owned();
+        let value = match node.child_by_field_name("value") {
+            Some(value) if value.kind() == "array" => {
+                Word { raw: self.raw(value).to_owned(), ..Word::default() }
+            }
+            Some(value) => self.word(value.start_byte(), value.end_byte(), &[value]),
+            None => Word::plain(""),
+        };
+        Assignment { name, value }
+    }
+
+    /// Adds the redirect; gives back words that the grammar took for further targets.
+    fn file_redirect(&mut self, node: Node<'t>, part: &mut Simple) -> Vec<Node<'t>> {
+        let mut kind = RedirectKind::Write;
+        let mut targets = Vec::new();
+        for child in nodes_below(node) {
+            match child.kind() {
+                "file_descriptor" | "ERROR" => {}
+                "<" => kind = RedirectKind::Read,
+                ">" | ">>" | ">|" | "&>" | "&>>" => kind = RedirectKind::Write,
+                ">&" | "<&" | ">&-" | "<&-" => kind = RedirectKind::Copy,
+                _ => targets.push(child),
+            }
+        }
+        if node.has_error() {
+            kind = RedirectKind::Write;
+        }
+        let rest = if targets.len() > 1 { targets.split_off(1) } else { Vec::new() };
+        let target = match targets.first() {
+            Some(first) => self.word(first.start_byte(), first.end_byte(), &[*first]),
+            None => Word::plain("-"),
+        };
+        // `>& file` writes a file; `>& 2` copies a descriptor.
+        let descriptor = target.text().trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
+        if kind == RedirectKind::Copy && !(descriptor && target.value.is_some()) {
+            kind = RedirectKind::Write;
+        }
+        part.redirects.push(Redirect { kind, target });
+        rest
+    }
+
+    /// Takes in a heredoc: its body as text, its substitutions in `inner`, the commands that the grammar
+    /// hangs below it in `after`; gives back what belongs to the host.
+    fn heredoc(
+        &mut self,
+        node: Node<'t>,
+        part: &mut Simple,
+        inner: &mut Vec<Node<'t>>,
+        after: &mut Vec<Node<'t>>,
+    ) -> Vec<Node<'t>> {
+        let mut host = Vec::new();
+        let (mut start, mut body, mut end) = (None, None, None);
+        for child in nodes_below(node) {
+            match child.kind() {
+                "heredoc_start" => start = Some(child),
+                "heredoc_body" => body = Some(child),
+                "heredoc_end" => end = Some(child),
+                "<<" | "<<-" | "&&" | "||" | "file_descriptor" | "ERROR" => {}
+                kind if kind.ends_with("_redirect") => host.push(child),
+                _ if is_statement(child) => after.push(child),
+                _ => host.push(child),
+            }
+        }
+        let marker = start.map_or("", |start| self.raw(start));
+        let quoted = marker.contains(['\'', '"', '\\']);
+        let delimiter: String = marker.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+        let strips = self.raw(node).contains("<<-");
+        let found = end.map(|end| end.start_byte());
+        let from = body.map_or_else(|| found.unwrap_or(node.end_byte()), |body| body.start_byte());
+        if found.is_none() || marker_at(self.text, from, &delimiter, strips) != found {
+            self.doubt("the end of a heredoc can't be told");
+        }
+        let raw = body.map_or("", |body| self.raw(body)).to_owned();
+        let expands = !quoted && raw.contains(['$', '`', '\\']);
+        let target =
+            Word { value: (!expands).then(|| raw.clone()), raw, ..Word::default() };
+        part.redirects.push(Redirect { kind: RedirectKind::Text, target });
+        if !quoted {
+            inner.extend(body);
+        }
+        host
+    }
+
+    fn push(&mut self, mut part: Simple) {
+        if part.words.is_empty() && part.assignments.is_empty() && part.redirects.is_empty() {
+            return;
+        }
+        part.folder = self.folder.clone();
+        part.origin = self.origin;
+        part.piped = self.piped;
+        self.parts.push(part);
+    }
+}
+
+/// Where the line that ends a heredoc has its marker, read line by line as the shell does.
+fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<usize> {
+    let mut at = from;
+    for line in text.get(from..)?.split_inclusive('\n') {
+        let bare = line.strip_suffix('\n').unwrap_or(line);
+        let inner = if strips { bare.trim_start_matches('\t') } else { bare };
+        if inner == delimiter {
+            return Some(at + bare.len() - inner.len());
+        }
+        at += line.len();
+    }
+    None
+}
+
+fn is_simple(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "command"
+            | "declaration_command"
+            | "unset_command"
+            | "test_command"
+            | "variable_assignment"
+            | "variable_assignments"
+    )
+}
+
+fn is_statement(node: Node<'_>) -> bool {
+    is_simple(node)
+        || matches!(node.kind(), "pipeline" | "list" | "subshell" | "compound_statement")
+        || node.kind().ends_with("_statement")
+        || matches!(node.kind(), "negated_command" | "function_definition")
+}
+
+fn nodes_below(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}

@@ -1,0 +1,172 @@
+//! One shell process, its process group and its output pipe: how it starts and how it is signalled. When
+//! it is ended is decided in [`super::run`].
+
+use std::ffi::OsString;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use tokio::net::unix::pipe;
+use tokio::process::{Child, Command};
+
+use super::sweep;
+
+/// Longest command, in bytes: the system takes at most 128 KiB for one argument (Linux, `MAX_ARG_STRLEN`).
+pub(super) const COMMAND_MOST: usize = 128 * 1024 - 1;
+/// How long a guard that ends a forgotten group may block.
+const DROP_LIMIT: Duration = Duration::from_millis(50);
+
+/// What a process is started from.
+pub(super) struct Launch {
+    pub(super) program: PathBuf,
+    pub(super) command: String,
+    pub(super) cwd: PathBuf,
+    /// Becomes `BASH_ENV`: a script that the shell sources before the command.
+    pub(super) prologue: Option<PathBuf>,
+}
+
+/// Why no process was started.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LaunchError {
+    /// The folder is not there.
+    #[error("working directory gone: {}", .0.display())]
+    FolderGone(PathBuf),
+    /// The shell is not there.
+    #[error("there is no `{}` to run the command", .0.display())]
+    NoShell(PathBuf),
+    /// Anything else.
+    #[error("the command could not be started: {0}")]
+    Io(io::Error),
+}
+
+/// A started shell.
+pub(super) struct Process {
+    pub(super) child: Child,
+    pub(super) group: Group,
+    pub(super) output: pipe::Receiver,
+}
+
+/// The processes of one job. Dropped before [`Group::release`], it kills them.
+pub(super) struct Group {
+    pid: Pid,
+    mark: String,
+    held: bool,
+}
+
+/// A mark that no other job on this machine has, also not of another process of this program.
+pub(super) fn mark(job: &str) -> String {
+    static NONCE: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+    format!("{job}.{}.{:x}", std::process::id(), *NONCE)
+}
+
+impl Launch {
+    /// Starts the shell, its processes marked (see [`sweep::MARK`]), in a process group of its own, with nothing to read and one pipe for all it writes,
+    /// so that the order of its output is kept.
+    pub(super) fn start(&self, mark: &str) -> Result<Process, LaunchError> {
+        if !self.cwd.is_dir() {
+            return Err(LaunchError::FolderGone(self.cwd.clone()));
+        }
+        let (reader, writer) = io::pipe().map_err(LaunchError::Io)?;
+        let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(LaunchError::Io)?;
+        let mut command = Command::new(&self.program);
+        command
+            .arg("-c")
+            .arg(&self.command)
+            .current_dir(&self.cwd)
+            .env("CLAUDECODE", "1")
+            .env("TROUPE", "1")
+            .env(sweep::MARK, mark)
+            // `$PWD` of the harness may name the same folder through another link.
+            .env("PWD", &self.cwd)
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone().map_err(LaunchError::Io)?)
+            .stderr(writer)
+            .process_group(0)
+            .kill_on_drop(true);
+        match &self.prologue {
+            Some(path) => command.env("BASH_ENV", OsString::from(path)),
+            None => &mut command,
+        };
+        let child = command.spawn().map_err(|error| self.explain(error))?;
+        // The writing ends close with `command`, so that the pipe ends when the processes do.
+        drop(command);
+        let group = Group::of(&child, mark).map_err(LaunchError::Io)?;
+        Ok(Process { child, group, output })
+    }
+
+    fn explain(&self, error: io::Error) -> LaunchError {
+        match error.kind() {
+            // The same error tells of a folder that went away and of a shell that is not there.
+            io::ErrorKind::NotFound if !self.cwd.is_dir() => LaunchError::FolderGone(self.cwd.clone()),
+            io::ErrorKind::NotFound => LaunchError::NoShell(self.program.clone()),
+            _ => LaunchError::Io(error),
+        }
+    }
+}
+
+impl Group {
+    /// The group that `child`, not yet waited for, leads.
+    pub(super) fn of(child: &Child, mark: &str) -> io::Result<Self> {
+        let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| io::Error::other("the new process has no id"))?;
+        Ok(Self { pid, mark: mark.to_owned(), held: true })
+    }
+
+    /// Whether a process of the group is left; an unreaped one counts.
+    pub(super) fn is_alive(&self) -> bool {
+        test_kill_process_group(self.pid).is_ok()
+    }
+
+    /// Asks every process of the job to end, stopped ones too, also outside of the group.
+    pub(super) async fn terminate(&self) {
+        self.send(Signal::TERM);
+        self.sweep(|mark| sweep::signal(mark, Signal::TERM)).await;
+        // A stopped process takes the signal only when it goes on.
+        self.send(Signal::CONT);
+    }
+
+    /// Kills every process of the job, also outside of the group.
+    pub(super) async fn kill(&self) -> bool {
+        self.send(Signal::KILL);
+        self.sweep(sweep::kill).await
+    }
+
+    /// Whether a process bears the mark, in the group or outside.
+    pub(super) async fn has_marked(&self) -> bool {
+        self.sweep(|mark| !sweep::marked(mark).is_empty()).await
+    }
+
+    /// Lets go of a group that has ended.
+    pub(super) fn release(&mut self) {
+        self.held = false;
+    }
+
+    fn send(&self, signal: Signal) {
+        // It fails when nobody is left, which is what is wanted.
+        let _ = kill_process_group(self.pid, signal);
+    }
+
+    async fn sweep<T: Default + Send + 'static>(
+        &self,
+        work: impl FnOnce(&str) -> T + Send + 'static,
+    ) -> T {
+        let mark = self.mark.clone();
+        // It fails only when the runtime ends; the guard's own sweep follows then.
+        tokio::task::spawn_blocking(move || work(&mark)).await.unwrap_or_default()
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if !self.held {
+            return;
+        }
+        self.send(Signal::KILL);
+        let start = Instant::now();
+        while sweep::signal(&self.mark, Signal::KILL) > 0 && start.elapsed() < DROP_LIMIT {}
+    }
+}

@@ -1,0 +1,448 @@
+//! The `Bash` tool: its input, the call, and its result. How a command runs is in [`super::run`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::sync::{OnceCell, oneshot};
+use tokio::time::{sleep, timeout};
+use troupe_core::BoxFuture;
+use troupe_core::access::Access;
+use troupe_core::outcome::{Outcome, ShellEnd};
+use troupe_core::policy::Command;
+use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
+use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::state::Effect;
+
+use super::exit::{Meaning, may_change_folder, may_go_on};
+use super::options::Options;
+use super::parse::parse;
+use super::process::{COMMAND_MOST, Launch};
+use super::prologue::{LastFolder, Parts, Prologue};
+use super::render::{self, FAILURE_CHARS};
+use super::run::{self, Finished, Link, Plan, TERM_GRACE};
+use super::snapshot;
+use super::spool::{Bounds, SpoolError};
+
+/// How long a job gets to end after it was asked to: the processes' own grace, the kill, and the output.
+const END_LIMIT: Duration = TERM_GRACE.saturating_add(Duration::from_secs(3));
+/// How long a job gets to start, or to move to the background: a write to disk.
+const HANDOVER_LIMIT: Duration = Duration::from_secs(30);
+/// Most characters of a command or description that stand for a call.
+const TITLE_CHARS: usize = 100;
+
+/// Runs shell commands.
+pub struct Bash {
+    spec: ToolSpec,
+    options: Options,
+    snapshot: OnceCell<Option<String>>,
+}
+
+/// One call's input.
+struct Request {
+    command: String,
+    parsed: Command,
+    title: String,
+    limit: Duration,
+    background: bool,
+}
+
+/// The call's end of what connects it with the job's runner.
+struct CallLink {
+    started: oneshot::Receiver<Result<(), String>>,
+    to_background: oneshot::Sender<oneshot::Sender<Result<(), SpoolError>>>,
+    finished: oneshot::Receiver<Finished>,
+}
+
+/// Why a foreground call stopped waiting.
+enum Wait {
+    Ended,
+    Cancelled,
+    TimedOut,
+}
+
+impl Bash {
+    /// The tool.
+    pub fn new(options: Options) -> Self {
+        let mut properties = json!({
+            "command": {"type": "string", "minLength": 1},
+            "timeout": {"type": "number", "minimum": 1, "description": format!(
+                "milliseconds; default {}, at most {}",
+                options.timeout(None, false).as_millis(),
+                options.timeout(Some(u64::MAX), false).as_millis(),
+            )},
+            "description": {"type": "string", "description": "what it does, in 5 to 10 words"},
+            "run_in_background": {"type": "boolean"},
+            "dangerouslyDisableSandbox": {"type": "boolean"}
+        });
+        if !options.background
+            && let Some(properties) = properties.as_object_mut()
+        {
+            properties.remove("run_in_background");
+        }
+        let schema = json!({
+            "type": "object",
+            "properties": properties,
+            "required": ["command"],
+            "additionalProperties": false
+        });
+        let spec = ToolSpec {
+            name: "Bash".into(),
+            description: include_str!("bash.md").trim_end().into(),
+            input_schema: Arc::new(schema),
+        };
+        Self { spec, options, snapshot: OnceCell::new() }
+    }
+
+    fn read(&self, input: &Value) -> Result<Request, BadInput> {
+        let command = command_of(input)?.to_owned();
+        let background = self.options.background
+            && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(false);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "the cast saturates, and a limit is reduced to its ceiling anyway"
+        )]
+        let asked = input.get("timeout").and_then(Value::as_f64).map(|ms| ms as u64);
+        Ok(Request {
+            parsed: parse(&command),
+            title: title_of(input),
+            limit: self.options.timeout(asked, background),
+            command,
+            background,
+        })
+    }
+
+    async fn run(&self, cx: &ToolCx, input: &Value) -> ToolOutput {
+        let request = match self.read(input) {
+            Ok(request) => request,
+            Err(bad) => return ToolOutput::error(bad.to_string()),
+        };
+        let prologue = match self.prologue(cx, &request).await {
+            Ok(prologue) => prologue,
+            Err(error) => return ToolOutput::error(format!("the shell could not be prepared: {error}")),
+        };
+        let (link, call_link) = links();
+        let meaning = Meaning::of(&request.parsed);
+        let plan = self.plan(cx, &request, prologue, meaning);
+        let start = JobStart {
+            owner: cx.me.clone(),
+            call: cx.call.clone(),
+            title: request.title.clone(),
+            background: request.background,
+            run: Box::new(move |job| Box::pin(run::run(plan, job, link))),
+        };
+        let waiter = match cx.supervisor.start(start) {
+            Ok(waiter) => waiter,
+            Err(error) => return ToolOutput::error(format!("the command was not started: {error}")),
+        };
+        if request.background {
+            return in_background(waiter, call_link).await;
+        }
+        self.in_foreground(cx, &request, meaning, waiter, call_link).await
+    }
+
+    async fn prologue(&self, cx: &ToolCx, request: &Request) -> std::io::Result<Option<Prologue>> {
+        let snapshot = match &self.options.rc_file {
+            None => None,
+            Some(rc) => {
+                let capture = || snapshot::capture(&self.options.program, rc);
+                self.snapshot.get_or_init(capture).await.as_deref()
+            }
+        };
+        // An alias or a function may hide a `cd`.
+        let may_change = snapshot.is_some() || may_change_folder(&request.parsed);
+        Prologue::write(&Parts {
+            snapshot,
+            env_file: self.options.env_file.as_deref(),
+            bash_env: self.options.bash_env.as_deref(),
+            report_folder: cx.me.is_main() && !request.background && may_change,
+        })
+    }
+
+    fn plan(&self, cx: &ToolCx, request: &Request, prologue: Option<Prologue>, meaning: Meaning) -> Plan {
+        let launch = Launch {
+            program: self.options.program.clone(),
+            command: request.command.clone(),
+            cwd: cx.place.cwd.clone(),
+            prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
+        };
+        // The call keeps a foreground command's time, since it may let go of it; the runner's own limit is
+        // for a call that is gone without a word.
+        let limit =
+            if request.background { request.limit } else { request.limit + HANDOVER_LIMIT + END_LIMIT };
+        Plan {
+            launch,
+            prologue,
+            limit,
+            bounds: Bounds::for_chars(self.options.inline_chars()),
+            inline_chars: self.options.inline_chars(),
+            meaning,
+            background: request.background,
+            report: cx.report.clone(),
+        }
+    }
+
+    async fn in_foreground(
+        &self,
+        cx: &ToolCx,
+        request: &Request,
+        meaning: Meaning,
+        waiter: Waiter,
+        link: CallLink,
+    ) -> ToolOutput {
+        let wait = tokio::select! {
+            biased;
+            _ = waiter.ended() => Wait::Ended,
+            () = cx.cancel.cancelled() => Wait::Cancelled,
+            () = sleep(request.limit) => Wait::TimedOut,
+        };
+        let (waiter, finished) = match wait {
+            Wait::TimedOut if self.options.background && may_go_on(&request.parsed) => {
+                match to_background(waiter, link, request.limit).await {
+                    Ok(output) => return output,
+                    Err(back) => back,
+                }
+            }
+            Wait::Ended | Wait::Cancelled | Wait::TimedOut => (waiter, link.finished),
+        };
+        if !matches!(wait, Wait::Ended) {
+            waiter.stop();
+        }
+        let job = waiter.job.clone();
+        let Ok(outcome) = timeout(END_LIMIT, waiter.taken()).await else {
+            return ToolOutput::error(format!("the command does not end; it was killed (task {})", job.id));
+        };
+        let finished = finished.await.ok();
+        let (Outcome::Shell(end), Some(finished)) = (outcome, finished) else {
+            return ToolOutput::error("the command was lost: its runner ended without a result");
+        };
+        let shown = Shown { wait, end, meaning, limit: request.limit, inline: self.options.inline_chars() };
+        let mut output = shown.output(&finished);
+        if cx.me.is_main() {
+            follow_folder(cx, &finished.folder, &mut output).await;
+        }
+        output
+    }
+}
+
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn access(&self, _at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
+        Ok(vec![Access::Exec(Box::new(parse(command_of(input)?)))])
+    }
+
+    fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { self.run(cx, &input).await })
+    }
+
+    fn title(&self, input: &Value) -> Title {
+        Title { text: title_of(input) }
+    }
+}
+
+fn command_of(input: &Value) -> Result<&str, BadInput> {
+    let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
+    if command.trim().is_empty() {
+        return Err(BadInput::new("command", "must not be empty"));
+    }
+    if command.contains('\0') {
+        return Err(BadInput::new("command", "must not have a NUL character in it"));
+    }
+    if command.len() > COMMAND_MOST {
+        let length = command.len();
+        let what = format!("has {length} bytes, at most {COMMAND_MOST} can be run: write a script file first");
+        return Err(BadInput::new("command", what));
+    }
+    Ok(command)
+}
+
+fn title_of(input: &Value) -> String {
+    let word = |key| input.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let text = word("description").or_else(|| word("command")).unwrap_or("Bash");
+    let line = text.lines().next().unwrap_or_default();
+    let cut: String = line.chars().take(TITLE_CHARS).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
+}
+
+fn links() -> (Link, CallLink) {
+    let (started_tx, started) = oneshot::channel();
+    let (to_background, asked) = oneshot::channel();
+    let (finished_tx, finished) = oneshot::channel();
+    let link = Link { started: started_tx, to_background: asked, finished: finished_tx };
+    (link, CallLink { started, to_background, finished })
+}
+
+/// Answers a call whose command runs in the background from the start.
+async fn in_background(waiter: Waiter, link: CallLink) -> ToolOutput {
+    let why_not = match timeout(HANDOVER_LIMIT, link.started).await {
+        Ok(Ok(Ok(()))) => {
+            let job = waiter.detach();
+            let text = format!(
+                "Runs in the background as task {}. Output goes to {}; you are told when it ends.",
+                job.id,
+                job.output.display()
+            );
+            return ToolOutput::text(text).with_data(background_data(&job, None));
+        }
+        Ok(Ok(Err(error))) => error,
+        Ok(Err(_)) => "its runner ended".to_owned(),
+        Err(_) => "it took too long".to_owned(),
+    };
+    ToolOutput::error(format!("the command was not started: {why_not}"))
+}
+
+/// Lets a command that took too long go on in the background; gives the hold back if it can't.
+async fn to_background(
+    waiter: Waiter,
+    link: CallLink,
+    limit: Duration,
+) -> Result<ToolOutput, (Waiter, oneshot::Receiver<Finished>)> {
+    let (answer, answered) = oneshot::channel();
+    let moved = link.to_background.send(answer).is_ok()
+        && matches!(timeout(HANDOVER_LIMIT, answered).await, Ok(Ok(Ok(()))));
+    if !moved {
+        return Err((waiter, link.finished));
+    }
+    let job = waiter.detach();
+    let ms = limit.as_millis();
+    let text = format!(
+        "Still running after {ms} ms: it goes on in the background as task {}. Output goes to {}; you are told when it ends.",
+        job.id,
+        job.output.display()
+    );
+    Ok(ToolOutput::text(text).with_data(background_data(&job, Some(limit))))
+}
+
+fn background_data(job: &Job, timed_out: Option<Duration>) -> Value {
+    let mut data = data("", false);
+    data.insert("backgroundTaskId".into(), job.id.as_str().into());
+    data.insert("rawOutputPath".into(), job.output.to_string_lossy().into());
+    if let Some(limit) = timed_out {
+        data.insert("timedOutAfterMs".into(), millis(limit));
+    }
+    Value::Object(data)
+}
+
+fn data(stdout: &str, interrupted: bool) -> Map<String, Value> {
+    let mut data = Map::new();
+    data.insert("stdout".into(), stdout.into());
+    // One stream: what was written to either stands in `stdout`, in order.
+    data.insert("stderr".into(), "".into());
+    data.insert("interrupted".into(), interrupted.into());
+    data.insert("isImage".into(), false.into());
+    data
+}
+
+fn millis(limit: Duration) -> Value {
+    u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).into()
+}
+
+/// A command that ended while the call waited.
+struct Shown {
+    wait: Wait,
+    end: ShellEnd,
+    meaning: Meaning,
+    limit: Duration,
+    inline: usize,
+}
+
+impl Shown {
+    fn output(&self, finished: &Finished) -> ToolOutput {
+        let capture = &finished.capture;
+        let failure = self.failure();
+        let interpretation = self.meaning.interpretation(self.end.code).filter(|_| failure.is_none());
+        let large = failure.is_none() && (capture.file.is_some() || capture.error.is_some());
+        let shown = match &failure {
+            Some(line) => render::output(capture, FAILURE_CHARS - line.chars().count().min(FAILURE_CHARS)),
+            None if large => render::large(capture, self.inline),
+            None => render::output(capture, self.inline),
+        };
+        let mut data = data(&shown, matches!(self.wait, Wait::Cancelled));
+        if matches!(self.wait, Wait::TimedOut) {
+            data.insert("timedOutAfterMs".into(), millis(self.limit));
+        }
+        if let Some(text) = interpretation {
+            data.insert("returnCodeInterpretation".into(), text.into());
+        }
+        if let Some((path, size)) = &capture.file {
+            data.insert("persistedOutputPath".into(), path.to_string_lossy().into());
+            data.insert("persistedOutputSize".into(), (*size).into());
+        }
+        let mut lines = Vec::new();
+        lines.extend(failure.clone());
+        if !shown.is_empty() {
+            lines.push(shown);
+        } else if failure.is_none() {
+            lines.push(interpretation.unwrap_or("(no output)").to_owned());
+        }
+        if finished.leftovers {
+            lines.push("Processes that it left running were ended; use run_in_background to keep one.".into());
+        }
+        let text = lines.join("\n");
+        let output = if failure.is_some() { ToolOutput::error(text) } else { ToolOutput::text(text) };
+        output.with_data(Value::Object(data))
+    }
+
+    /// The first line of a failure.
+    fn failure(&self) -> Option<String> {
+        match self.wait {
+            Wait::Cancelled => return Some("Interrupted before it ended.".into()),
+            Wait::TimedOut => {
+                return Some(format!("Timed out after {} ms and was killed.", self.limit.as_millis()));
+            }
+            Wait::Ended => {}
+        }
+        match (&self.end.error, self.end.code, self.end.signal) {
+            (Some(error), None, None) => Some(format!("Failed: {error}")),
+            (_, Some(0), _) => None,
+            (_, Some(code), _) if self.meaning.interpretation(Some(code)).is_some() => None,
+            (_, Some(code), _) => Some(format!("Exit code {code}")),
+            // As a shell tells of a signal.
+            (error, None, Some(signal)) => {
+                let why = error.as_ref().map_or_else(String::new, |error| format!("; {error}"));
+                Some(format!("Exit code {} (signal {signal}{why})", 128 + signal))
+            }
+            (None, None, None) => Some("Failed: how it ended is not known".into()),
+        }
+    }
+}
+
+/// Takes the shell's last folder over, while it lies in the working directories.
+async fn follow_folder(cx: &ToolCx, folder: &LastFolder, output: &mut ToolOutput) {
+    let place = &cx.place;
+    let new = match folder {
+        LastFolder::Untold => return,
+        LastFolder::At(path) if *path == place.cwd => return,
+        LastFolder::At(path) => Some(path),
+        LastFolder::Gone => None,
+    };
+    if let Some(path) = new
+        // A transcript holds text; a folder that is none can't be recorded.
+        && path.to_str().is_some()
+        && tokio::fs::metadata(path).await.is_ok_and(|known| known.is_dir())
+    {
+        if resolved(&place.cwd).await == *path {
+            return;
+        }
+        for root in &place.roots {
+            if path.starts_with(resolved(root).await) {
+                output.effects.push(Effect::Cwd(path.clone()));
+                return;
+            }
+        }
+    }
+    let Some(back) = place.roots.first() else { return };
+    if *back != place.cwd {
+        output.effects.push(Effect::Cwd(back.clone()));
+    }
+    output.content.push(troupe_core::block::Block::text(format!("Shell cwd was reset to {}", back.display())));
+}
+
+async fn resolved(path: &Path) -> PathBuf {
+    tokio::fs::canonicalize(path).await.unwrap_or_else(|_| path.to_owned())
+}

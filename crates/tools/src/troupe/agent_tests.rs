@@ -1,0 +1,253 @@
+//! The Agent tool against a supervisor whose one agent ends when the test says so.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Mutex;
+
+use tokio::sync::watch;
+use troupe_core::block::text_of;
+use troupe_core::ids::{AgentId, JobId};
+use troupe_core::outcome::{EndReason, Ending, Envelope};
+use troupe_core::policy::{Answer, Mode, Question};
+use troupe_core::ports::supervisor::{Job, JobError, JobStart, Release, SpawnError, Supervisor};
+use troupe_core::ports::tool::Reporter;
+use troupe_core::state::AgentState;
+use troupe_core::usage::Usage;
+use troupe_core::{CancellationToken, schema};
+
+use super::*;
+
+/// A supervisor with one agent.
+struct Stage {
+    refusal: Mutex<Option<SpawnError>>,
+    spawned: Mutex<Option<Spawn>>,
+    outcome: watch::Sender<Option<Outcome>>,
+    cancel: CancellationToken,
+    released: Arc<Mutex<Vec<Release>>>,
+}
+
+impl Stage {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            refusal: Mutex::new(None),
+            spawned: Mutex::new(None),
+            outcome: watch::Sender::new(None),
+            cancel: CancellationToken::new(),
+            released: Arc::default(),
+        })
+    }
+
+    fn end(&self, reason: EndReason, text: &str) {
+        let ending = if reason == EndReason::Done { Ending::Completed } else { Ending::Stopped };
+        self.outcome.send_replace(Some(Outcome::Agent(Box::new(Envelope {
+            ending,
+            reason,
+            text: text.into(),
+            error: None,
+            error_status: None,
+            model: "m".into(),
+            requests: 1,
+            tool_uses: 1,
+            last_usage: Usage::default(),
+            usage: Usage::default(),
+            cost_usd: 0.0,
+            duration_ms: 1,
+            files_changed: Vec::new(),
+            descendants: Vec::new(),
+        }))));
+    }
+
+    fn cx(self: &Arc<Self>) -> ToolCx {
+        ToolCx {
+            me: AgentId::main(),
+            call: "call".into(),
+            place: place(),
+            state: Arc::new(AgentState::new("/w".into(), Mode::Default, "m".into(), "p".into())),
+            cancel: CancellationToken::new(),
+            report: Reporter::silent(),
+            supervisor: self.clone(),
+        }
+    }
+}
+
+fn place() -> Place {
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()] }
+}
+
+impl Supervisor for Stage {
+    fn spawn<'a>(&'a self, spawn: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+        Box::pin(async move {
+            if let Some(refusal) = self.refusal.lock().unwrap().take() {
+                return Err(refusal);
+            }
+            let job = Job {
+                id: "a1".into(),
+                owner: spawn.parent.clone(),
+                title: spawn.description.clone(),
+                is_agent: true,
+                call: Some(spawn.call.clone()),
+                output: "/s/a1".into(),
+                outcome: self.outcome.subscribe(),
+            };
+            *self.spawned.lock().unwrap() = Some(spawn);
+            let released = self.released.clone();
+            let release = Arc::new(move |_: &JobId, how| released.lock().unwrap().push(how));
+            Ok(Waiter::new(job, self.cancel.clone(), release))
+        })
+    }
+
+    fn start(&self, _start: JobStart) -> Result<Waiter, SpawnError> {
+        Err(SpawnError::Ending)
+    }
+
+    fn job(&self, _owner: &AgentId, id: &str) -> Result<Job, JobError> {
+        Err(JobError::Unknown { id: id.into(), known: Vec::new() })
+    }
+
+    fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
+        self.job(owner, id)
+    }
+
+    fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
+
+    fn ask<'a>(&'a self, _question: Question) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
+    }
+}
+
+fn brief() -> Value {
+    json!({"description": "count the files", "prompt": "Count the files in src"})
+}
+
+// proves: A4
+#[tokio::test]
+async fn a_call_waits_for_its_agent_and_takes_the_outcome() {
+    let stage = Stage::new();
+    let (cx, tool) = (stage.cx(), Agent::new());
+    let mut call = tool.call(&cx, brief());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    stage.end(EndReason::Done, "There are 3.");
+    let output = call.await;
+    assert!(!output.is_error);
+    assert!(text_of(&output.content).starts_with("There are 3.\n\n[agentId: a1;"));
+    assert_eq!(output.data.unwrap()["agentType"], "general-purpose");
+    assert_eq!(*stage.released.lock().unwrap(), [Release::Taken], "nobody else is told of the end");
+    assert!(!stage.cancel.is_cancelled());
+}
+
+// proves: A12
+#[tokio::test]
+async fn every_parameter_reaches_the_supervisor() {
+    let stage = Stage::new();
+    stage.end(EndReason::Done, "ok");
+    let input = json!({
+        "description": "d", "prompt": "p", "subagent_type": "explore",
+        "model": "small", "cwd": "sub/../src", "name": "scout"
+    });
+    schema::check(&Agent::new().spec().input_schema, &input).unwrap();
+    Agent::new().call(&stage.cx(), input).await;
+    let expected = Spawn {
+        definition: Some("explore".into()),
+        description: "d".into(),
+        prompt: vec![Block::text("p")],
+        parent: AgentId::main(),
+        call: "call".into(),
+        model: Some("small".into()),
+        cwd: Some("/w/src".into()),
+        name: Some("scout".into()),
+    };
+    assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
+
+    Agent::new().call(&stage.cx(), brief()).await;
+    let bare = stage.spawned.lock().unwrap().take().unwrap();
+    assert_eq!((bare.definition, bare.model, bare.cwd, bare.name), (None, None, None, None));
+}
+
+// proves: A8
+// proves: F013
+#[tokio::test]
+async fn a_refusal_is_an_error_in_the_supervisors_words() {
+    for (refusal, words) in [
+        (SpawnError::Unknown { name: "explorer".into(), known: vec!["explore".into(), "plan".into()] },
+            "`explorer`; there are: explore, plan"),
+        (SpawnError::TooDeep { most: 3 }, "3 deep"),
+        (SpawnError::Repeated, "do the work yourself"),
+        (SpawnError::TooMany { what: "agents".into(), most: 8 }, "at most 8"),
+        (SpawnError::Denied("a rule denies Agent(explore)".into()), "a rule denies"),
+        (SpawnError::Invalid("`cwd` does not exist".into()), "`cwd` does not exist"),
+    ] {
+        let stage = Stage::new();
+        *stage.refusal.lock().unwrap() = Some(refusal);
+        let output = Agent::new().call(&stage.cx(), brief()).await;
+        let text = text_of(&output.content);
+        assert!(output.is_error && text.starts_with("No agent was started: ") && text.contains(words), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_stops_its_agent_and_keeps_what_it_said() {
+    let stage = Stage::new();
+    let (cx, tool) = (stage.cx(), Agent::new());
+    let mut call = tool.call(&cx, brief());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    cx.cancel.cancel();
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    assert!(stage.cancel.is_cancelled(), "the agent is told");
+    stage.end(EndReason::Cancelled, "so far 2");
+    let output = call.await;
+    let text = text_of(&output.content);
+    assert!(output.is_error && text.starts_with("Status: stopped: cancelled."), "{text}");
+    assert!(text.contains("so far 2"));
+    assert_eq!(*stage.released.lock().unwrap(), [Release::Taken]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_will_not_end_does_not_hold_its_owner() {
+    let stage = Stage::new();
+    let (cx, tool) = (stage.cx(), Agent::new());
+    cx.cancel.cancel();
+    // Cancelled before the start: nothing is started.
+    assert!(tool.call(&cx, brief()).await.is_error);
+    assert!(stage.spawned.lock().unwrap().is_none());
+
+    let cx = stage.cx();
+    let mut call = tool.call(&cx, brief());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    cx.cancel.cancel();
+    let output = call.await;
+    assert!(output.is_error && text_of(&output.content).contains("did not within 10 s"));
+    assert_eq!(stage.released.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_dropped_call_ends_its_agent() {
+    let stage = Stage::new();
+    let (cx, tool) = (stage.cx(), Agent::new());
+    let mut call = tool.call(&cx, brief());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    drop(call);
+    assert!(stage.cancel.is_cancelled());
+}
+
+#[test]
+fn access_names_the_type() {
+    let access = |input| Agent::new().access(&place(), &input);
+    assert_eq!(access(brief()), Ok(vec![Access::Spawn { agent: "general-purpose".into() }]));
+    let named = json!({"description": "d", "prompt": "p", "subagent_type": "explore"});
+    assert_eq!(access(named), Ok(vec![Access::Spawn { agent: "explore".into() }]));
+    assert!(access(json!({"description": "d", "prompt": " \n"})).is_err());
+    assert!(access(json!({"description": "d", "prompt": "p", "cwd": "a\0"})).is_err());
+}
+
+// proves: D6
+// proves: A11
+#[test]
+fn the_text_teaches_in_few_bytes_and_lists_no_types() {
+    let spec = Agent::new().spec.clone();
+    let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
+    assert!(bytes <= 1800, "{bytes}");
+    for taught in ["several Agent calls in one message", "complete brief", "does not see the report", "Not to", "write or only to look"] {
+        assert!(spec.description.contains(taught), "{taught}");
+    }
+    assert!(!spec.description.contains("explore"));
+}

@@ -1,0 +1,8 @@
+//! Tools by which an agent works with others.
+
+mod agent;
+mod job;
+mod report;
+
+pub use agent::Agent;
+pub use job::{TaskOutput, TaskStop};
