@@ -108,6 +108,11 @@ impl Inbox {
         Ok(found)
     }
 
+    /// Waits until something may have come.
+    pub(crate) async fn woken(&self) {
+        self.poke.notified().await;
+    }
+
     /// Sends control.
     pub(crate) async fn control(&self, control: Control) -> Result<(), InboxError> {
         self.control.send(control).await.map_err(|_| InboxError::Gone)
@@ -136,22 +141,22 @@ impl Drain {
         Ok(())
     }
 
-    /// Takes what may be read now: in mid-turn not what can wait until its end.
+    /// Takes what may be read now. In mid-turn that is what can't wait until the turn's end; else everything
+    /// that can't wait, or, when none of it starts a turn, the first that does: one turn after another.
     pub(crate) fn take(&self, in_turn: bool) -> Vec<Prompt> {
         let mut queue = self.inbox.queue();
-        let (ready, later) = queue.drain(..).partition(|prompt| !in_turn || prompt.when != When::Later);
-        *queue = later;
-        ready.into_iter().collect::<VecDeque<_>>().into()
+        // The queue is in order of urgency, so what can wait stands at its end.
+        let mut end = queue.iter().position(|prompt| prompt.when == When::Later).unwrap_or(queue.len());
+        if !in_turn && !queue.iter().take(end).any(|prompt| prompt.starts_turn) {
+            let next = queue.iter().skip(end).position(|prompt| prompt.starts_turn);
+            end = next.map_or(queue.len(), |next| end + next + 1);
+        }
+        queue.drain(..end).collect()
     }
 
     /// Whether anything waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.inbox.queue().is_empty()
-    }
-
-    /// Waits until something may have come.
-    pub(crate) async fn woken(&self) {
-        self.inbox.poke.notified().await;
     }
 }
 
@@ -201,7 +206,9 @@ mod tests {
         drain.inbox.send(prompt("one", Origin::Human, When::Next)).await.unwrap();
         assert_eq!(ids(&drain.inbox.list()), ["now", "one", "two", "notice", "later"]);
         assert_eq!(ids(&drain.take(true)), ["now", "one", "two", "notice"]);
-        assert_eq!(ids(&drain.take(false)), ["later"]);
+        drain.inbox.send(prompt("last", Origin::Human, When::Later)).await.unwrap();
+        assert_eq!(ids(&drain.take(false)), ["later"], "one turn after another");
+        assert_eq!(ids(&drain.take(false)), ["last"]);
         assert!(drain.is_empty());
     }
 

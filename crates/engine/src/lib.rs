@@ -13,5 +13,5 @@ pub mod session;
 pub mod store;
 mod supervisor;
 
-// pub use session::{Config, OpenError, Parts, SendError, Session, Start};
-// pub use supervisor::account::Totals;
+pub use session::{Config, OpenError, Parts, SendError, Session, Start};
+pub use supervisor::account::Totals;

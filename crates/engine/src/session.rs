@@ -9,7 +9,7 @@ use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::ids::{AgentId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
-use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
+use troupe_core::policy::{Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;

@@ -32,12 +32,13 @@ pub struct Server {
 
 /// Asks the usual ports, all at once.
 pub async fn detect() -> Vec<Server> {
-    probe(USUAL).await
+    probe(USUAL, LIMIT).await
 }
 
-/// Asks these ports of this machine, all at once; servers come in the order of the ports.
-pub async fn probe(ports: &[(&str, u16)]) -> Vec<Server> {
-    let answers = ports.iter().map(|(name, port)| timeout(LIMIT, ask(name, *port)));
+/// Asks these ports of this machine, all at once, and waits `limit` for each; servers come in the order of the
+/// ports.
+pub async fn probe(ports: &[(&str, u16)], limit: Duration) -> Vec<Server> {
+    let answers = ports.iter().map(|(name, port)| timeout(limit, ask(name, *port)));
     join_all(answers).await.into_iter().filter_map(|answer| answer.ok().flatten()).collect()
 }
 
@@ -87,10 +88,9 @@ mod tests {
         let page = TestServer::start(vec![Play::json(200, "<html>")]).await;
         let other = TestServer::start(vec![Play::json(200, "[]")]).await;
         let refused = TestServer::start(vec![Play::json(404, list)]).await;
-        let silent = TestServer::start(vec![Play::json(200, list).stall()]).await;
-        let servers = [&good, &page, &other, &refused, &silent, &none];
+        let servers = [&good, &page, &other, &refused, &none];
         let ports: Vec<(&str, u16)> = servers.iter().map(|server| ("X", server.port())).collect();
-        let found = probe(&ports).await;
+        let found = probe(&ports, Duration::from_mins(1)).await;
         let server = |port: u16, models: &[&str]| Server {
             name: "X".to_owned(),
             base_url: format!("http://127.0.0.1:{port}"),
@@ -100,5 +100,12 @@ mod tests {
         let asked = &good.requests()[0];
         assert!(asked.head.starts_with("GET /v1/models HTTP/1.1\r\n"), "{}", asked.head);
         assert!(asked.body.is_empty());
+    }
+
+    // proves: X2
+    #[tokio::test]
+    async fn a_server_that_hangs_holds_nobody_up() {
+        let silent = TestServer::start(vec![Play::json(200, "").stall()]).await;
+        assert_eq!(probe(&[("X", silent.port())], LIMIT).await, []);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// One answer.
 #[derive(Clone, Debug)]
@@ -31,9 +31,12 @@ enum End {
 impl Play {
     /// An answer with a head of these lines.
     pub(crate) fn new(status: u16, headers: &[(&str, &str)], body: &str) -> Self {
-        let headers: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let mut head = format!("HTTP/1.1 {status} Words\r\n");
+        for (name, value) in headers {
+            head.extend([name, ": ", value, "\r\n"]);
+        }
         Self {
-            head: format!("HTTP/1.1 {status} Words\r\n{headers}"),
+            head,
             chunks: vec![body.as_bytes().to_vec()],
             sized: true,
             end: End::Whole,
@@ -100,13 +103,8 @@ struct Log {
 pub(crate) struct TestServer {
     port: u16,
     log: Arc<Mutex<Log>>,
-    task: AbortHandle,
-}
-
-impl Drop for TestServer {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
+    /// Aborts what runs when it is dropped.
+    _accepting: JoinSet<()>,
 }
 
 impl TestServer {
@@ -116,14 +114,15 @@ impl TestServer {
         let port = listener.local_addr().expect("the listener is bound").port();
         let log = Arc::new(Mutex::new(Log::default()));
         let (plays, shared) = (Arc::new(plays), Arc::clone(&log));
-        let task = tokio::spawn(async move {
+        let mut accepting = JoinSet::new();
+        accepting.spawn(async move {
             let mut connections = JoinSet::new();
             while let Ok((socket, _)) = listener.accept().await {
                 shared.lock().unwrap_or_else(PoisonError::into_inner).connections += 1;
                 connections.spawn(serve(socket, Arc::clone(&plays), Arc::clone(&shared)));
             }
         });
-        Self { port, log, task: task.abort_handle() }
+        Self { port, log, _accepting: accepting }
     }
 
     pub(crate) fn port(&self) -> u16 {

@@ -1,10 +1,15 @@
-//! May this call be made? One pure function; deny before ask before allow.
+//! May this call be made? One pure function; deny before ask before what protects the machine, before the
+//! mode, before allow.
 
 use serde_json::Value;
 
 use crate::access::Access;
-use crate::policy::{Mode, Rules, Update};
+use crate::policy::{Behaviour, Destination, Mode, Rules, Update};
 use crate::ports::tool::Place;
+
+use super::level::{Finding, Level};
+use super::rule::{Matcher, covers_host, tool_name};
+use super::target::Deed;
 
 /// The decision on one call, ordered by strictness.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,17 +49,158 @@ pub struct Judged<'a> {
 }
 
 impl Verdict {
-    /// The stricter of both.
+    /// The stricter of both. Of two that ask, the first reason stays, and either's hardness.
     #[must_use]
     pub fn meet(self, other: Self) -> Self {
-        match (&self, &other) {
-            (Self::Deny(_), _) | (Self::Ask(_), Self::Allow | Self::Ask(_)) | (Self::Allow, Self::Allow) => self,
-            _ => other,
+        match (self, other) {
+            (Self::Deny(reason), _) | (_, Self::Deny(reason)) => Self::Deny(reason),
+            (Self::Ask(asking), Self::Allow) | (Self::Allow, Self::Ask(asking)) => Self::Ask(asking),
+            (Self::Ask(mut first), Self::Ask(second)) => {
+                first.hard |= second.hard;
+                first.blocked_path = first.blocked_path.or(second.blocked_path);
+                for update in second.suggestions {
+                    if !first.suggestions.contains(&update) {
+                        first.suggestions.push(update);
+                    }
+                }
+                Self::Ask(first)
+            }
+            (Self::Allow, Self::Allow) => Self::Allow,
         }
     }
 }
 
+/// What a judgement looks at.
+pub(super) struct Judge<'a> {
+    pub(super) rules: &'a Rules,
+    pub(super) mode: Mode,
+    pub(super) place: &'a Place,
+}
+
 /// Decides on one call.
-pub fn decide(_rules: &Rules, mode: Mode, _call: &Judged<'_>) -> Verdict {
-    if mode == Mode::BypassPermissions { Verdict::Allow } else { Verdict::Ask(Asking::default()) }
+pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
+    let judge = Judge { rules, mode, place: call.place };
+    let tool = tool_name(call.tool);
+    let mut found = by_tool(rules, tool, call.input);
+    let allowed = rules.for_tool(Behaviour::Allow, tool, call.input).is_some();
+    for access in call.access {
+        let mut next = judge.access(access);
+        let waved = allowed && next.level == Level::Ask && !matches!(access, Access::Exec(_));
+        if waved {
+            next.level = Level::Allowed;
+        }
+        found = found.and(next);
+    }
+    weigh(found, mode, call)
+}
+
+/// The rules for the tool as a whole.
+fn by_tool(rules: &Rules, tool: &str, input: &Value) -> Finding {
+    if let Some(rule) = rules.for_tool(Behaviour::Deny, tool, input) {
+        return Finding::new(Level::Deny, format!("the rule `{}` denies it", rule.text));
+    }
+    match rules.for_tool(Behaviour::Ask, tool, input) {
+        Some(rule) => Finding::new(Level::Bound, format!("the rule `{}` asks about it", rule.text)),
+        None => Finding::free(),
+    }
+}
+
+impl Judge<'_> {
+    fn access(&self, access: &Access) -> Finding {
+        match access {
+            Access::Read(path) => self.file(Deed::Read, path),
+            Access::Write(path) => self.file(Deed::Write, path),
+            Access::Exec(command) => self.command(command),
+            Access::Fetch { host } => self.named(&format!("nothing allows fetching from {host}"), Level::Ask, |matcher| {
+                matches!(matcher, Matcher::Domain(pattern) if covers_host(pattern, host))
+            }),
+            Access::Spawn { agent } => self.named("", Level::Free, |matcher| {
+                matches!(matcher, Matcher::Agent(name) if name.matches(agent))
+            }),
+            Access::Own => Finding::free(),
+            Access::Unknown => Finding::new(Level::Ask, "nothing allows it"),
+        }
+    }
+
+    /// Judges what rules cover by name; `otherwise` is for what no rule covers.
+    fn named(&self, reason: &str, otherwise: Level, covers: impl Fn(&Matcher) -> bool) -> Finding {
+        let hit = |behaviour| self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| &rule.text);
+        if let Some(rule) = hit(Behaviour::Deny) {
+            Finding::new(Level::Deny, format!("the rule `{rule}` denies it"))
+        } else if let Some(rule) = hit(Behaviour::Ask) {
+            Finding::new(Level::Bound, format!("the rule `{rule}` asks about it"))
+        } else if hit(Behaviour::Allow).is_some() {
+            Finding::new(Level::Allowed, "")
+        } else {
+            Finding::new(otherwise, reason)
+        }
+    }
+}
+
+/// Turns what was found into the verdict of the mode.
+fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
+    let level = match (mode, found.level) {
+        (_, Level::Deny) => Level::Deny,
+        (Mode::BypassPermissions, Level::Bound) => Level::Bound,
+        (Mode::BypassPermissions, _) => Level::Free,
+        (Mode::DontAsk, Level::Ask | Level::Hard | Level::Bound) => Level::Deny,
+        (Mode::Plan, _) if found.writes => Level::Deny,
+        (Mode::Plan | Mode::Review, Level::Allowed) | (Mode::Micro, Level::Free | Level::Allowed) => Level::Ask,
+        (_, level) => level,
+    };
+    let reason = match (found.reason.as_str(), mode) {
+        (_, Mode::Plan) if level == Level::Deny && found.level != Level::Deny => {
+            "nothing is changed while planning: present the plan for approval first".to_owned()
+        }
+        ("", Mode::Plan) => "it may change something while planning".to_owned(),
+        ("", _) => "each such call is approved in this mode".to_owned(),
+        (reason, Mode::DontAsk) if found.level != Level::Deny => format!("{reason}, and nobody is asked in this mode"),
+        (reason, _) => reason.to_owned(),
+    };
+    match level {
+        Level::Free | Level::Allowed => Verdict::Allow,
+        Level::Deny => Verdict::Deny(reason),
+        Level::Ask | Level::Hard | Level::Bound => {
+            let hard = level != Level::Ask;
+            let suggestions = if hard || matches!(mode, Mode::Plan | Mode::Review | Mode::Micro) { Vec::new() } else { suggest(call) };
+            Verdict::Ask(Asking { reason, blocked_path: found.path, suggestions, hard })
+        }
+    }
+}
+
+/// What "always" would save: never wider than what was shown.
+fn suggest(call: &Judged<'_>) -> Vec<Update> {
+    let rule = |text: String| Update::AddRules {
+        rules: vec![text],
+        behaviour: Behaviour::Allow,
+        destination: Destination::LocalSettings,
+    };
+    let mut updates = Vec::new();
+    for access in call.access {
+        let update = match access {
+            Access::Exec(command) => exact_rule(&command.text).map(rule),
+            Access::Write(_) => Some(Update::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session }),
+            Access::Fetch { host } if is_plain_host(host) => Some(rule(format!("WebFetch(domain:{host})"))),
+            Access::Read(path) => path.typed.parent().map(|folder| Update::AddDirectories {
+                directories: vec![folder.display().to_string()],
+                destination: Destination::Session,
+            }),
+            Access::Unknown => Some(rule(tool_name(call.tool).to_owned())),
+            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own => None,
+        };
+        updates.extend(update.filter(|update| !updates.contains(update)));
+    }
+    updates
+}
+
+/// The rule for one line and no other.
+fn exact_rule(line: &str) -> Option<String> {
+    const LONGEST: usize = 2000;
+    let line = line.trim();
+    // A star is escaped; one that already is can't be told from that.
+    (line.len() <= LONGEST && !line.is_empty() && !line.contains("\\*")).then(|| format!("Bash({})", line.replace('*', "\\*")))
+}
+
+fn is_plain_host(host: &str) -> bool {
+    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
 }

@@ -1,16 +1,32 @@
 //! The permission engine: rules and modes over declared access, as pure functions.
+//!
+//! [`decide`] is the door. A shell command arrives parsed, as [`Command`].
 
 mod command;
 mod decide;
+mod exec;
+mod file;
+mod git;
+mod hazard;
+mod level;
 mod mode;
+mod options;
 mod path;
+mod pattern;
+mod protect;
 mod question;
 mod readonly;
 mod rule;
+mod script;
 mod target;
+mod wildcard;
+mod words;
+mod wrapper;
 
 pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide};
 pub use mode::Mode;
+pub use path::{absolute, clean};
 pub use question::{Answer, Behaviour, Destination, Question, Update};
-pub use rule::{Rule, RuleFault, Rules, Scope};
+pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
+pub use wrapper::{ShellText, folder_after, runs_shell_text};

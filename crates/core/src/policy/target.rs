@@ -1,11 +1,327 @@
-//! Which paths a simple command touches. (Being written.)
+//! Which files a simple command names, and what it does to them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::Simple;
 use crate::ports::tool::Place;
 
-/// Paths that the simple command names.
-pub(super) fn paths(_part: &Simple, _place: &Place) -> Vec<PathBuf> {
-    Vec::new()
+use super::command::{Folder, RedirectKind, Simple, Word};
+use super::path::{absolute, clean};
+use super::readonly::{is_long, is_sink};
+use super::wrapper::{base_name, layers};
+
+/// What is done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Deed {
+    /// It is read.
+    Read,
+    /// It is created or changed.
+    Write,
+    /// It is removed or moved away.
+    Remove,
+}
+
+/// One file that a command names.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Target {
+    pub(super) deed: Deed,
+    /// As written.
+    pub(super) text: String,
+    /// Absolute; none when it can't be known before the command runs.
+    pub(super) path: Option<PathBuf>,
+    /// Whether the text has wildcards.
+    pub(super) glob: bool,
+    /// Whether a redirect or an option for output names it, not an operand: no rule for the program
+    /// covers it.
+    pub(super) apart: bool,
+}
+
+/// A program that changes its operands.
+struct Writer {
+    name: &'static str,
+    /// Letters of options that take a value.
+    values: &'static str,
+    /// Operands at the start that are not files.
+    skip: usize,
+    shape: Shape,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Removes,
+    Writes,
+    /// The last is written, the others are moved away.
+    Moves,
+    /// The last is written, the others are read.
+    Copies,
+}
+
+const fn writer(name: &'static str, values: &'static str, skip: usize, shape: Shape) -> Writer {
+    Writer { name, values, skip, shape }
+}
+
+const WRITERS: &[Writer] = &[
+    writer("rm", "", 0, Shape::Removes),
+    writer("rmdir", "", 0, Shape::Removes),
+    writer("unlink", "", 0, Shape::Removes),
+    writer("shred", "ns", 0, Shape::Removes),
+    writer("srm", "", 0, Shape::Removes),
+    writer("trash", "", 0, Shape::Removes),
+    writer("mv", "tS", 0, Shape::Moves),
+    writer("rename", "", 1, Shape::Moves),
+    writer("cp", "tS", 0, Shape::Copies),
+    writer("ln", "tS", 0, Shape::Copies),
+    writer("link", "", 0, Shape::Copies),
+    writer("install", "tSmog", 0, Shape::Copies),
+    writer("rsync", "efT", 0, Shape::Copies),
+    writer("scp", "FiJloPSc", 0, Shape::Copies),
+    writer("tee", "", 0, Shape::Writes),
+    writer("touch", "rdt", 0, Shape::Writes),
+    writer("mkdir", "m", 0, Shape::Writes),
+    writer("mkfifo", "m", 0, Shape::Writes),
+    writer("mknod", "m", 0, Shape::Writes),
+    writer("truncate", "sr", 0, Shape::Writes),
+    writer("fallocate", "lo", 0, Shape::Writes),
+    writer("chmod", "", 1, Shape::Writes),
+    writer("chown", "", 1, Shape::Writes),
+    writer("chgrp", "", 1, Shape::Writes),
+    writer("setfacl", "mxMX", 0, Shape::Writes),
+    writer("gzip", "S", 0, Shape::Writes),
+    writer("gunzip", "S", 0, Shape::Writes),
+    writer("xz", "", 0, Shape::Writes),
+    writer("bzip2", "", 0, Shape::Writes),
+    writer("unzip", "dx", 0, Shape::Writes),
+    writer("patch", "pdio", 0, Shape::Writes),
+    writer("split", "abCln", 0, Shape::Writes),
+    writer("dos2unix", "", 0, Shape::Writes),
+];
+
+/// Options that name a file or folder to write to: program, letters, long names.
+const OUTPUTS: &[(&str, &str, &[&str])] = &[
+    ("sort", "o", &["output"]),
+    ("tree", "o", &[]),
+    ("curl", "oDc", &["output", "output-dir", "dump-header", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts", "alt-svc"]),
+    ("wget", "OoPa", &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies"]),
+    ("gcc", "o", &[]),
+    ("cc", "o", &[]),
+    ("clang", "o", &[]),
+    ("tar", "C", &["directory"]),
+    ("unzip", "d", &[]),
+    ("cp", "t", &["target-directory"]),
+    ("mv", "t", &["target-directory"]),
+    ("ln", "t", &["target-directory"]),
+    ("install", "t", &["target-directory"]),
+    ("git", "", &["output"]),
+    ("xxd", "r", &[]),
+    ("jq", "", &["output-file"]),
+    ("yq", "", &["split-exp"]),
+    ("openssl", "", &["out"]),
+    ("pandoc", "o", &["output"]),
+    ("ffmpeg", "", &[]),
+    ("diff", "", &["output"]),
+    ("uniq", "", &[]),
+    ("column", "", &[]),
+    ("find", "", &[]),
+];
+
+/// Programs that read their operands.
+const READERS: &[&str] = &[
+    "cat", "head", "tail", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "less", "more", "bat", "wc", "diff",
+    "cmp", "comm", "stat", "file", "sort", "uniq", "cut", "nl", "tac", "rev", "od", "xxd", "hexdump", "strings",
+    "base64", "base32", "jq", "yq", "awk", "gawk", "mawk", "sed", "paste", "join", "fold", "fmt", "column", "expand",
+    "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "zcat", "bzcat", "xzcat", "dd", "tar", "zip", "curl",
+    "source", ".", "view", "vim", "vi", "nano", "ls", "tree", "du", "find", "bash", "sh", "python", "python3", "node",
+    "perl", "ruby", "pr", "look", "split", "iconv", "openssl", "gpg", "scp", "rsync", "readlink", "realpath", "test",
+    "[", "[[", "xargs", "mapfile", "readarray", "pandoc",
+];
+
+/// Every file that the command, or one that it wraps, names.
+pub(super) fn targets(part: &Simple, place: &Place) -> Vec<Target> {
+    let mut found = Vec::new();
+    let texts = part.texts();
+    for layer in layers(&texts) {
+        let words = &part.words[layer.start..layer.start + layer.words.len()];
+        of_words(words, part, place, &mut found);
+    }
+    for redirect in &part.redirects {
+        let deed = match redirect.kind {
+            RedirectKind::Read => Deed::Read,
+            RedirectKind::Write if is_sink(redirect.target.text()) => continue,
+            RedirectKind::Write => Deed::Write,
+            RedirectKind::Copy | RedirectKind::Text => continue,
+        };
+        let free = deed == Deed::Read && matches!(redirect.target.text(), "/dev/null" | "/dev/stdin");
+        if !free {
+            found.push(Target { apart: true, ..target(deed, &redirect.target, part, place) });
+        }
+    }
+    found
+}
+
+/// The paths that are worth resolving.
+pub(super) fn paths(part: &Simple, place: &Place) -> Vec<PathBuf> {
+    let named = targets(part, place).into_iter().filter_map(|target| target.path);
+    let words = part.words.iter().skip(1).filter(|w| !w.text().starts_with('-'));
+    let others = words.filter_map(|word| path_of_text(word.value.as_deref()?, word.home, part, place));
+    named.chain(others).collect()
+}
+
+/// The path that `text` names in the folder of a command; none when the folder is unknown.
+pub(super) fn path_of_text(text: &str, home: bool, part: &Simple, place: &Place) -> Option<PathBuf> {
+    if home && text.starts_with('~') {
+        return Some(absolute(text, &place.cwd, &place.home));
+    }
+    if text.starts_with('/') {
+        return Some(clean(Path::new(text)));
+    }
+    Some(clean(&folder_of(part, place)?.join(text)))
+}
+
+/// The folder that a command runs in, if it is known.
+pub(super) fn folder_of(part: &Simple, place: &Place) -> Option<PathBuf> {
+    let Folder::Known(steps) = &part.folder else { return None };
+    Some(steps.iter().fold(place.cwd.clone(), |folder, step| absolute(step, &folder, &place.home)))
+}
+
+fn target(deed: Deed, word: &Word, part: &Simple, place: &Place) -> Target {
+    let path = word.value.as_deref().and_then(|text| path_of_text(text, word.home, part, place));
+    // The last folder of a pattern is still known when a wildcard stands in its last name alone.
+    Target { deed, text: word.text().to_owned(), path, glob: word.glob, apart: false }
+}
+
+fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target>) {
+    let Some(program) = words.first() else { return };
+    let name = base_name(program.text()).to_owned();
+    let rest = &words[1..];
+    let mut push = |deed, word: &Word| found.push(target(deed, word, part, place));
+    match name.as_str() {
+        "dd" => {
+            for word in rest {
+                for (key, deed) in [("of=", Deed::Write), ("if=", Deed::Read)] {
+                    if word.text().starts_with(key) {
+                        push(deed, &tail(word, key.len()));
+                    }
+                }
+            }
+        }
+        "find" => {
+            let starts: Vec<&Word> = rest.iter().take_while(|w| !w.text().starts_with(['-', '(', '!'])).collect();
+            let deed = if rest.iter().any(|w| w.text() == "-delete") { Deed::Remove } else { Deed::Read };
+            if starts.is_empty() {
+                push(deed, &Word::plain("."));
+            }
+            starts.iter().for_each(|word| push(deed, word));
+            for pair in rest.windows(2) {
+                if pair[0].text().starts_with("-fprint") || pair[0].text() == "-fls" {
+                    push(Deed::Write, &pair[1]);
+                }
+            }
+        }
+        "sed" | "perl" | "ruby" | "gsed" => {
+            let in_place = rest.iter().any(|w| {
+                is_long(w.text(), &["in-place"])
+                    || w.text().strip_prefix('-').is_some_and(|o| !o.starts_with('-') && o.split('s').next().is_some_and(|o| o.contains('i')))
+            });
+            let script_given = rest.iter().any(|w| matches!(w.text(), "-e" | "-f") || is_long(w.text(), &["expression", "file"]));
+            let files = operands(rest, "efl").into_iter().skip(usize::from(!script_given));
+            for word in files {
+                push(if in_place { Deed::Write } else { Deed::Read }, word);
+            }
+        }
+        "git" => git(rest, &mut push),
+        _ => {
+            if let Some(writer) = WRITERS.iter().find(|writer| writer.name == name) {
+                writer.targets(rest, &mut push);
+            } else if READERS.contains(&name.as_str()) {
+                operands(rest, "").into_iter().for_each(|word| push(Deed::Read, word));
+            }
+        }
+    }
+    let outputs = outputs(&name, rest);
+    found.extend(outputs.into_iter().map(|word| Target { apart: true, ..target(Deed::Write, &word, part, place) }));
+}
+
+impl Writer {
+    fn targets(&self, rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
+        let files: Vec<&Word> = operands(rest, self.values).into_iter().skip(self.skip).collect();
+        let into_folder = rest.iter().any(|w| w.text().starts_with("-t") || is_long(w.text(), &["target-directory"]));
+        for (at, word) in files.iter().enumerate() {
+            let last = at + 1 == files.len() && !into_folder;
+            let deed = match self.shape {
+                Shape::Removes => Deed::Remove,
+                Shape::Writes => Deed::Write,
+                Shape::Moves if last => Deed::Write,
+                Shape::Moves => Deed::Remove,
+                Shape::Copies if last => Deed::Write,
+                Shape::Copies => Deed::Read,
+            };
+            push(deed, word);
+        }
+    }
+}
+
+/// Words that are no options, and no values of those whose letters are given.
+fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
+    let mut found = Vec::new();
+    let mut options = true;
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let text = word.text();
+        if !options || !text.starts_with('-') || text == "-" {
+            if text != "-" {
+                found.push(word);
+            }
+        } else if text == "--" {
+            options = false;
+        } else if text.len() == 2 && !text.starts_with("--") && values.contains(&text[1..]) {
+            words.next();
+        }
+    }
+    found
+}
+
+/// The values of options that name what is written.
+fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
+    let Some((_, letters, longs)) = OUTPUTS.iter().find(|(program, ..)| *program == name) else { return Vec::new() };
+    let mut found = Vec::new();
+    for (at, word) in rest.iter().enumerate() {
+        let text = word.text();
+        let next = || rest.get(at + 1).cloned();
+        if text == "--" {
+            break;
+        }
+        if text.starts_with("--") {
+            if is_long(text, longs) {
+                found.extend(match text.find('=') {
+                    Some(eq) => Some(tail(word, eq + 1)),
+                    None => next(),
+                });
+            }
+        } else if let Some(bundle) = text.strip_prefix('-')
+            && let Some((i, c)) = bundle.char_indices().find(|(_, c)| letters.contains(*c))
+        {
+            let value = 1 + i + c.len_utf8();
+            found.extend(if value < text.len() { Some(tail(word, value)) } else { next() });
+        }
+    }
+    found
+}
+
+fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
+    let texts: Vec<&str> = rest.iter().map(Word::text).collect();
+    let sub = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(0);
+    match texts.get(sub) {
+        Some(&"rm") => operands(&rest[sub + 1..], "").into_iter().for_each(|word| push(Deed::Remove, word)),
+        Some(&"mv") => writer("mv", "", 0, Shape::Moves).targets(&rest[sub + 1..], push),
+        _ => {
+            for word in rest.iter().skip(sub + 1).filter(|w| !w.text().starts_with('-')) {
+                push(Deed::Read, &word.text().rfind(':').map_or_else(|| word.clone(), |at| tail(word, at + 1)));
+            }
+        }
+    }
+}
+
+/// The rest of a word from a byte of its text on.
+fn tail(word: &Word, from: usize) -> Word {
+    let cut = |text: &str| text.get(from..).unwrap_or_default().to_owned();
+    Word { raw: cut(word.text()), value: word.value.as_deref().map(cut), ..word.clone() }
 }

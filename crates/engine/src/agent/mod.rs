@@ -1,1 +1,12 @@
-//! .
+//! The one loop that every agent runs.
+
+mod absorb;
+mod actor;
+mod calls;
+mod compact;
+mod gate;
+mod report;
+mod resolve;
+mod sample;
+
+pub(crate) use actor::Actor;

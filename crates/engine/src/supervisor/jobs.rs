@@ -126,6 +126,11 @@ impl Jobs {
         })
     }
 
+    /// A job, whoever's it is.
+    pub(crate) fn any(&self, id: &JobId) -> Option<Job> {
+        self.table().rows.get(id).map(|row| row.job.clone())
+    }
+
     /// Asks a job of this owner to end.
     pub(crate) fn stop_of(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
         let job = self.find(owner, id)?;

@@ -1,7 +1,7 @@
 //! Who starts, links, addresses and stops agents and jobs.
 
 pub(crate) mod account;
-mod door;
+pub(crate) mod door;
 pub(crate) mod jobs;
 mod notice;
 pub(crate) mod row;

@@ -14,9 +14,9 @@ use troupe_core::ports::model::{Fault, ModelError};
 pub type KeyHelper = Arc<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
 
 /// How long a helper's key is used before it is asked again.
-pub const HELPER_TTL: Duration = Duration::from_secs(5 * 60);
+pub const HELPER_TTL: Duration = Duration::from_mins(5);
 /// How long a helper may take.
-const HELPER_LIMIT: Duration = Duration::from_secs(60);
+const HELPER_LIMIT: Duration = Duration::from_mins(1);
 
 /// Where the credential comes from.
 #[derive(Clone)]

@@ -147,8 +147,9 @@ impl Decoder {
         if !self.open.contains(&index) {
             return Err(malformed(format!("a delta for block {index}, which is not open")));
         }
-        let delta = event.delta.unwrap_or_default();
-        let kind = delta.r#type.as_ref().map_or("", |kind| &*kind.0);
+        let mut delta = event.delta.unwrap_or_default();
+        let kind = delta.r#type.take();
+        let kind = kind.as_ref().map_or("", |kind| &*kind.0);
         if let Some(held) = self.held.iter_mut().find(|held| held.index == index) {
             held.apply(kind, delta);
             return Ok(());
@@ -293,6 +294,7 @@ struct WireMessage {
 
 /// Counts are cumulative: what is there replaces what was.
 #[derive(Clone, Copy, Default, Deserialize)]
+#[expect(clippy::struct_field_names, reason = "the API's own names")]
 struct WireUsage {
     input_tokens: Option<u64>,
     output_tokens: Option<u64>,

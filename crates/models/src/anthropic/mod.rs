@@ -18,4 +18,4 @@ pub(crate) use failure::of_answer;
 pub use http::install_crypto;
 pub(crate) use http::LazyClient;
 pub use provider::{Anthropic, BASE_URL, Config, VERSION};
-pub use reply::IdleLimits;
+pub use reply::{IdleLimits, deltas_of};

@@ -29,7 +29,7 @@ pub struct IdleLimits {
 impl Default for IdleLimits {
     /// 5 minutes, 60 seconds, 5 minutes.
     fn default() -> Self {
-        let minutes = |minutes| Duration::from_secs(60 * minutes);
+        let minutes = Duration::from_mins;
         Self { first_byte: minutes(5), byte: minutes(1), progress: minutes(5) }
     }
 }
@@ -118,6 +118,12 @@ pub(super) fn deltas(
             Err(error) => Some((Err(error), None)),
         }
     })
+}
+
+/// The deltas of a body of events that is there already: for tools and measurements.
+pub fn deltas_of(chunks: Vec<Bytes>) -> impl Stream<Item = Result<Delta, ModelError>> + Send + 'static {
+    let source = stream::iter(chunks.into_iter().map(Ok)).boxed();
+    deltas(Form::Events, source, Idle::start(IdleLimits::default()), CancellationToken::new())
 }
 
 struct Reply {

@@ -25,7 +25,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             tries: 10,
-            overload: Duration::from_secs(20 * 60),
+            overload: Duration::from_mins(20),
             first: Duration::from_millis(500),
             longest: Duration::from_secs(8),
             longest_overload: Duration::from_secs(30),

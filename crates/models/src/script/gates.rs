@@ -5,16 +5,10 @@ use std::collections::BTreeSet;
 use tokio::sync::watch;
 
 /// The gates of a script, by name. One that was released stays open.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Gates {
     open: watch::Sender<BTreeSet<String>>,
     reached: watch::Sender<BTreeSet<String>>,
-}
-
-impl Default for Gates {
-    fn default() -> Self {
-        Self { open: watch::Sender::default(), reached: watch::Sender::default() }
-    }
 }
 
 impl Gates {

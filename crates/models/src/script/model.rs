@@ -23,7 +23,7 @@ pub struct ScriptModel(Arc<Inner>);
 struct Inner {
     script: Script,
     gates: Gates,
-    /// Tries of replies that fail, by agent and place; no more of them than the script has.
+    /// Tries of replies that fail, by agent and place in its script.
     tries: Mutex<HashMap<(AgentId, u32), u32>>,
 }
 

@@ -108,7 +108,7 @@ pub fn edit(before: &[u8], old: &str, new: &str, replace_all: bool) -> Result<Ed
     let mut splice = Splice::new(text, decoded.encoding, new.as_bytes(), &replacement);
     let mut last = first;
     if replace_all {
-        for at in finder.find_iter(&*haystack) {
+        for at in finder.find_iter(&haystack) {
             splice.replace(at, needle.len())?;
             last = at;
         }
@@ -245,14 +245,12 @@ impl<'a> Splice<'a> {
             self.after.extend_from_slice(self.replacement);
             return;
         };
-        let mut crlf = match self.newline_from(end) {
-            Some(newline) => newline > 0 && self.text[newline - 1] == b'\r',
+        let Some(newline) = self.newline_from(end) else {
             // A file of one line has no ending to follow.
-            None => {
-                self.after.extend_from_slice(self.typed);
-                return;
-            }
+            self.after.extend_from_slice(self.typed);
+            return;
         };
+        let mut crlf = newline > 0 && self.text[newline - 1] == b'\r';
         let matched = &self.text[start..end];
         let mut endings = memchr::memchr_iter(b'\n', matched).map(|at| at > 0 && matched[at - 1] == b'\r');
         let mut rest = self.replacement;

@@ -20,7 +20,7 @@ use super::read_text::TextRead;
 use super::{blocking, path, read_image, read_notebook, read_pdf, shape};
 
 /// Most tokens of a text result, unless set otherwise.
-pub const TOKENS: usize = 25_000;
+const TOKENS: usize = 25_000;
 
 /// The tool.
 pub struct Read {

@@ -15,7 +15,7 @@ use troupe_core::state::{Effect, Part, Seen};
 use super::fingerprint::hash;
 
 /// Largest image file, in bytes.
-pub const LARGEST: u64 = 50 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 50 * 1024 * 1024;
 /// Longest edge of what is sent, in pixels; providers scale larger ones down themselves.
 const EDGE: u32 = 1568;
 /// Longest edge that is decoded. (Providers refuse edges over 8,000, which scaling rules out.)

@@ -16,7 +16,7 @@ use super::read_image;
 use super::read_text::BYTES_PER_TOKEN;
 
 /// Largest notebook, in bytes.
-pub const LARGEST: u64 = 100 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 100 * 1024 * 1024;
 /// Most characters of one output.
 const OUTPUT_CHARS: usize = 10_000;
 /// Most images of one result.
@@ -67,7 +67,7 @@ fn render(notebook: &Notebook<'_>, most: usize, with_outputs: bool) -> (Vec<Bloc
             let _ = writeln!(part, "[{} outputs left out]", outputs.len());
         }
         let mut after = Vec::new();
-        for output in outputs.iter().filter(|_| with_outputs).flat_map(|output| shown(output)) {
+        for output in outputs.iter().filter(|_| with_outputs).flat_map(shown) {
             match output {
                 Shown::Text(output) => {
                     let _ = writeln!(part, "[output]\n{}", output.trim_end_matches('\n'));

@@ -14,7 +14,7 @@ use troupe_core::state::{Effect, Part, Seen};
 use super::fingerprint::hash;
 
 /// Largest PDF file, in bytes.
-pub const LARGEST: u64 = 100 * 1024 * 1024;
+pub(super) const LARGEST: u64 = 100 * 1024 * 1024;
 /// Most bytes that are sent: as base64 beside the rest of a request they must stay below 32 MB.
 const SENT: usize = 20 * 1024 * 1024;
 /// Most pages without a range.

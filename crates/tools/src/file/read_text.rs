@@ -16,9 +16,9 @@ use super::fingerprint::{WHOLE, hash, hex, mtime, stamp};
 use super::scan::{Scan, Window, scan};
 
 /// Lines that are shown unless a limit is given.
-pub const LINES: u64 = 2000;
+pub(super) const LINES: u64 = 2000;
 /// Bytes that are taken for one token.
-pub const BYTES_PER_TOKEN: usize = 4;
+pub(super) const BYTES_PER_TOKEN: usize = 4;
 
 /// A text to be read.
 pub(super) struct TextRead<'a> {

@@ -1,5 +1,6 @@
 //! One pass over a text that keeps a window of its lines and nothing else, however large it is.
 
+use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use tokio_util::sync::CancellationToken;
@@ -132,7 +133,7 @@ impl Scan {
         if let Some((end, _)) = text.char_indices().nth(LINE_CHARS) {
             text.truncate(end);
             self.cut.push((number, line.len));
-            text.push_str(&format!("… [line cut; {} bytes in all]", line.len));
+            let _ = write!(text, "… [line cut; {} bytes in all]", line.len);
         }
         self.bytes += text.len() + NUMBER;
         if self.bytes <= most {

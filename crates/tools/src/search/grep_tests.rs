@@ -67,7 +67,7 @@ async fn every_parameter_does_what_rg_does() {
         (json!({"pattern": "import|needle\\(\\)$", "-C": 0}), "1:import os\n4:needle()\n5:needle()"),
         (json!({"pattern": "os|l.\\(\\)", "-B": 1}), "1:import os\n--\n3-\n4:needle()\n5:needle()"),
         (json!({"pattern": "os\\n.*Needle", "multiline": true}), "1:import os\n2:# Needle"),
-        (json!({"pattern": "os.*?dle\\(", "multiline": true, "-o": true}), "1:os\n2:# Needle\n3:\n4:needle("),
+        (json!({"pattern": "os.*?dle\\(", "multiline": true, "-o": true}), "1:os\n2:# Needle\n4:needle("),
         (json!({"head_limit": 1}), "4:needle()\n[1 of 2 lines shown; `offset`: 1 goes on]"),
         (json!({"head_limit": 1, "offset": 1}), "5:needle()"),
         (json!({"head_limit": 1.0}), "4:needle()\n[1 of 2 lines shown; `offset`: 1 goes on]"),

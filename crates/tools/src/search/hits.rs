@@ -32,14 +32,21 @@ pub(super) struct Hits<'q> {
     matcher: &'q RegexMatcher,
     /// The path as it is shown; none when only one file is searched.
     path: Option<&'q str>,
+    /// Whether its lines have a chance to be shown; otherwise they are only counted.
+    keeps: bool,
     bytes: usize,
     binary: bool,
     lines: Lines,
 }
 
 impl<'q> Hits<'q> {
-    pub(super) fn new(query: &'q Query, matcher: &'q RegexMatcher, path: Option<&'q str>) -> Self {
-        Self { query, matcher, path, bytes: 0, binary: false, lines: Lines::default() }
+    pub(super) fn new(
+        query: &'q Query,
+        matcher: &'q RegexMatcher,
+        path: Option<&'q str>,
+        keeps: bool,
+    ) -> Self {
+        Self { query, matcher, path, keeps, bytes: 0, binary: false, lines: Lines::default() }
     }
 
     /// What was found; none when the file is binary.
@@ -47,13 +54,20 @@ impl<'q> Hits<'q> {
         (!self.binary).then_some(self.lines)
     }
 
-    /// Adds a line of text; `mark` is `:` for a match and `-` for its surroundings.
-    fn push(&mut self, number: Option<u64>, mark: char, text: &str) {
+    /// Whether a further line may be shown.
+    fn has_room(&self) -> bool {
+        self.keeps && self.lines.kept.len() < self.query.want() && self.bytes <= MAX_BYTES
+    }
+
+    /// Adds a line, whose text is made only if it may be shown; `mark` is `:` for a match and `-` for its
+    /// surroundings.
+    fn push(&mut self, number: Option<u64>, mark: char, text: impl FnOnce(&RegexMatcher) -> String) {
         use std::fmt::Write as _;
         self.lines.total += 1;
-        if self.lines.kept.len() >= self.query.want() || self.bytes > MAX_BYTES {
+        if !self.has_room() {
             return;
         }
+        let text = text(self.matcher);
         let mut line = String::with_capacity(text.len() + 16);
         if let Some(path) = self.path {
             line.push_str(path);
@@ -63,7 +77,7 @@ impl<'q> Hits<'q> {
             // Writing to a string can't fail.
             write!(line, "{number}{mark}").ok();
         }
-        line.push_str(text);
+        line.push_str(&text);
         self.bytes += line.len();
         self.lines.kept.push(line);
     }
@@ -119,17 +133,19 @@ impl Sink for Hits<'_> {
                 })?;
                 self.lines.matches += parts.len() as u64;
                 for (before, part) in parts {
-                    for (n, line) in (0..).zip(without_end(part).split(|byte| *byte == b'\n')) {
-                        self.push(number(before + n), ':', &clip(line, || 0));
+                    for (n, line) in (0..).zip(part.split(|byte| *byte == b'\n')) {
+                        if !line.is_empty() {
+                            self.push(number(before + n), ':', |_| clip(line, || 0));
+                        }
                     }
                 }
             }
             Mode::Content => {
                 self.lines.matches += if self.query.multiline { self.occurrences(found)? } else { 1 };
                 for (n, line) in (0..).zip(found.lines()) {
-                    let matcher = self.matcher;
-                    let text = clip(line, || matcher.find(line).ok().flatten().map_or(0, |hit| hit.start()));
-                    self.push(number(n), ':', &text);
+                    self.push(number(n), ':', |matcher| {
+                        clip(line, || matcher.find(line).ok().flatten().map_or(0, |hit| hit.start()))
+                    });
                 }
             }
         }
@@ -137,13 +153,13 @@ impl Sink for Hits<'_> {
     }
 
     fn context(&mut self, _searcher: &Searcher, around: &SinkContext<'_>) -> io::Result<bool> {
-        self.push(around.line_number(), '-', &clip(around.bytes(), || 0));
+        self.push(around.line_number(), '-', |_| clip(around.bytes(), || 0));
         Ok(true)
     }
 
     fn context_break(&mut self, _searcher: &Searcher) -> io::Result<bool> {
         self.lines.total += 1;
-        if self.lines.kept.len() < self.query.want() {
+        if self.has_room() {
             self.lines.kept.push("--".into());
         }
         Ok(true)

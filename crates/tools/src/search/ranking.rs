@@ -60,6 +60,12 @@ impl Ranking {
         Self { want, ..Self::default() }
     }
 
+    /// Whether lines of this file have a chance to be shown.
+    pub(super) fn keeps(&self, path: &Path, changed: SystemTime) -> bool {
+        let last = self.files.last_key_value().map(|((last_changed, last), _)| (*last_changed, last.as_path()));
+        self.lines < self.want || last.is_none_or(|last| (Reverse(changed), path) < last)
+    }
+
     /// Adds a file.
     pub(super) fn add(&mut self, path: &Path, changed: SystemTime, lines: Lines) {
         self.total_files += 1;
@@ -166,9 +172,11 @@ mod tests {
 
         let mut ranking = Ranking::new(2);
         for n in 0..1000 {
+            assert!(ranking.keeps(Path::new("/new"), at(n)));
             ranking.add(Path::new(&format!("/{n}")), at(n), lines(&["line"]));
             assert!(ranking.files.len() <= 2);
         }
+        assert!(!ranking.keeps(Path::new("/999"), at(998)), "there is no room for what ranks last");
         assert_eq!(ranking.page(0, 2, None).files, [Path::new("/999"), Path::new("/998")]);
     }
 }

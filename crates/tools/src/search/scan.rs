@@ -68,7 +68,10 @@ fn search(
 ) -> Result<(), String> {
     let fault = |fault: std::io::Error| format!("{} can't be searched: {fault}", path.display());
     let file = File::open(path).map_err(fault)?;
-    let mut hits = Hits::new(query, matcher, shown);
+    let changed = || file.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    // Lines of a file that ranks too low to be shown need not be made.
+    let keeps = query.mode == Mode::Content && lock(found).keeps(path, changed());
+    let mut hits = Hits::new(query, matcher, shown, keeps);
     let searched = searcher.search_reader(matcher, Haltable(&file, halt), &mut hits);
     if halt.is_set() && searched.is_err() {
         return Ok(());
@@ -90,7 +93,7 @@ fn search(
         Mode::Files => lines = Lines { kept: vec![shown()], total: 1, ..lines },
         Mode::Count => lines = Lines { kept: vec![format!("{}:{}", shown(), lines.matches)], total: 1, ..lines },
     }
-    let changed = file.metadata().and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    let changed = changed();
     let mut found = lock(found);
     found.searched += 1;
     found.add(path, changed, lines);

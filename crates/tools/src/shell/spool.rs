@@ -40,7 +40,7 @@ impl Bounds {
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum SpoolError {
     /// The system refused.
-    #[error("the output file {}: {error}{}", .path.display(), space(.space.as_ref()))]
+    #[error("the output file {}: {error}{}", .path.display(), free(.space.as_ref()))]
     Io {
         /// The file.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub(super) enum SpoolError {
     Stalled(PathBuf),
 }
 
-fn space(space: Option<&(PathBuf, u64)>) -> String {
+fn free(space: Option<&(PathBuf, u64)>) -> String {
     space.map_or_else(String::new, |(mount, free)| {
         format!(" (the filesystem at {} has {free} bytes free)", mount.display())
     })

@@ -1,0 +1,360 @@
+//! Judges a shell command: deny and ask rules on every part in any spelling, then what must be asked
+//! whatever the rules say, then whether each part is allowed.
+
+use std::path::{Path, PathBuf};
+
+use crate::access::PathUse;
+use crate::policy::{Behaviour, Mode};
+
+use super::command::{Command, Origin, RedirectKind, Simple, Word};
+use super::decide::Judge;
+use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
+use super::level::{Finding, Level};
+use super::pattern::{Grip, Spelling};
+use super::protect::{is_protected, is_repository};
+use super::readonly;
+use super::rule::Matcher;
+use super::target::{Deed, Target, targets};
+use super::wrapper::{base_name, layers};
+
+impl Judge<'_> {
+    /// Judges a whole line.
+    pub(super) fn command(&self, command: &Command) -> Finding {
+        let mut found = self.by_rule(&whole(command));
+        for part in &command.parts {
+            found = found.and(self.by_rules(part)).and(self.by_targets(part, command));
+        }
+        if let Some(doubt) = &command.doubt {
+            found = found.and(Finding::new(Level::Hard, format!("the command can't be judged: {doubt}")));
+        }
+        if command.parts.is_empty() {
+            return found.and(Finding::new(Level::Ask, "the command has no part that could be judged"));
+        }
+        if self.allows_line(command) {
+            return found.and(Finding::new(Level::Allowed, ""));
+        }
+        command.parts.iter().fold(found, |found, part| found.and(self.by_allowance(part, command)))
+    }
+
+    /// Whether a rule names the very line.
+    fn allows_line(&self, command: &Command) -> bool {
+        self.rules.of(Behaviour::Allow).any(|(_, matcher)| {
+            matches!(matcher, Matcher::Command(pattern) if pattern.is_exactly(&command.text))
+        })
+    }
+
+    /// The rules that deny or ask, on a part and all that it wraps.
+    fn by_rules(&self, part: &Simple) -> Finding {
+        let texts = part.texts();
+        let mut found = Finding::free();
+        for layer in layers(&texts) {
+            let words = &part.words[layer.start..layer.start + layer.words.len()];
+            found = found.and(self.by_rule(&Spelling { raw: raw(words), words: layer.words }));
+        }
+        found
+    }
+
+    fn by_rule(&self, spelling: &Spelling<'_>) -> Finding {
+        let home = self.place.home.to_string_lossy();
+        let hit = |behaviour| {
+            self.rules
+                .of(behaviour)
+                .find(|(_, matcher)| matches!(matcher, Matcher::Command(pattern) if pattern.catches(spelling, &home)))
+                .map(|(rule, _)| &rule.text)
+        };
+        if let Some(rule) = hit(Behaviour::Deny) {
+            return Finding::new(Level::Deny, format!("the rule `{rule}` denies `{}`", short(&spelling.raw)));
+        }
+        match hit(Behaviour::Ask) {
+            Some(rule) => Finding::new(Level::Bound, format!("the rule `{rule}` asks about `{}`", short(&spelling.raw))),
+            None => Finding::free(),
+        }
+    }
+
+    /// What speaks against the files that a part names, whatever allows the part.
+    fn by_targets(&self, part: &Simple, command: &Command) -> Finding {
+        let mut found = Finding::free();
+        for target in targets(part, self.place) {
+            found = found.and(self.by_target(&target, command));
+        }
+        for word in part.words.iter().skip(1) {
+            found = found.and(self.by_operand(word, part, command));
+        }
+        found
+    }
+
+    fn by_target(&self, target: &Target, command: &Command) -> Finding {
+        let shown = &target.text;
+        if target.deed == Deed::Read && target.glob {
+            return self.by_glob(shown);
+        }
+        let Some(path) = &target.path else {
+            return match target.deed {
+                Deed::Remove => {
+                    // `$X/*` may be the root.
+                    let level = if shown.contains('/') { Level::Bound } else { Level::Hard };
+                    let reason = format!("what `{shown}` removes can't be known before it runs");
+                    Finding { writes: true, ..Finding::new(level, reason) }
+                }
+                Deed::Write => Finding { writes: true, ..Finding::new(Level::Ask, format!("what `{shown}` writes can't be known before it runs")) },
+                Deed::Read => Finding::free(),
+            };
+        };
+        let uses = paths_of(path, command);
+        let mut found = Finding::free();
+        for path in [&uses.typed, &uses.resolved] {
+            if let Some(rule) = self.rule_for(Behaviour::Deny, target.deed, path) {
+                found = found.and(Finding::new(Level::Deny, format!("the rule `{rule}` denies {}", path.display())));
+            }
+            if let Some(rule) = self.rule_for(Behaviour::Ask, target.deed, path) {
+                found = found.and(Finding::new(Level::Bound, format!("the rule `{rule}` asks about {}", path.display())));
+            }
+            match target.deed {
+                Deed::Read => {}
+                Deed::Write | Deed::Remove => found = found.and(self.by_danger(target, path)),
+            }
+        }
+        found
+    }
+
+    /// What no rule opens: files that decide what runs, and removals that lose too much.
+    fn by_danger(&self, target: &Target, path: &Path) -> Finding {
+        let shown = path.display();
+        let found = |level, reason: String| Finding { path: Some(shown.to_string()), writes: true, ..Finding::new(level, reason) };
+        if target.deed == Deed::Remove {
+            let whole_folder = target.glob && path.file_name().is_some_and(|name| name == "*");
+            let lost = if whole_folder { path.parent().unwrap_or(path) } else { path };
+            if self.is_critical(lost) || is_repository(path) {
+                return found(Level::Bound, format!("it removes or moves {shown}"));
+            }
+            if !self.is_inside(path) {
+                return found(Level::Hard, format!("it removes or moves {shown}, outside the workspace"));
+            }
+        }
+        if is_protected(path, self.place) {
+            return found(Level::Hard, format!("{shown} decides what runs later"));
+        }
+        Finding::free()
+    }
+
+    /// The root, its children, the home folder, the workspace, the current folder, and what is above them.
+    fn is_critical(&self, path: &Path) -> bool {
+        let kept = self.place.roots.iter().chain([&self.place.home, &self.place.cwd]);
+        path.components().count() <= 2 || kept.into_iter().any(|kept| kept.starts_with(path))
+    }
+
+    /// Words of any program against the rules that deny reading: the file may be read, so nothing allows it.
+    fn by_operand(&self, word: &Word, part: &Simple, command: &Command) -> Finding {
+        if matches!(part.words.first().map(Word::text), Some("echo" | "printf")) || word.text().starts_with('-') && !word.text().contains('=') {
+            return Finding::free();
+        }
+        let text = word.text();
+        let after_key = text.rfind(['=', ':', '@']).map(|at| &text[at + 1..]);
+        for text in [Some(text), after_key].into_iter().flatten().filter(|text| !text.is_empty()) {
+            let Some(path) = super::target::path_of_text(text, word.home, part, self.place) else { continue };
+            let uses = paths_of(&path, command);
+            for path in [&uses.typed, &uses.resolved] {
+                if let Some(rule) = self.rule_for(Behaviour::Deny, Deed::Read, path) {
+                    return Finding::new(Level::Hard, format!("it names {}, which the rule `{rule}` denies", path.display()));
+                }
+            }
+        }
+        if word.glob { self.by_glob(text) } else { Finding::free() }
+    }
+
+    /// A wildcard that could stand for a file which may not be read.
+    fn by_glob(&self, text: &str) -> Finding {
+        let hit = self.rules.of(Behaviour::Deny).find(|(_, matcher)| {
+            matches!(matcher, Matcher::Read(pattern) if pattern.may_meet(text))
+        });
+        match hit {
+            Some((rule, _)) => Finding::new(Level::Hard, format!("`{text}` may stand for what the rule `{}` denies", rule.text)),
+            None => Finding::free(),
+        }
+    }
+
+    /// Whether a part is allowed: of the read-only set, by the mode, or by a rule.
+    fn by_allowance(&self, part: &Simple, command: &Command) -> Finding {
+        match part.origin {
+            // Whoever runs the text asks, or has a rule for the very text.
+            Origin::Text => return Finding::free(),
+            Origin::Substitution => {
+                return Finding::new(Level::Ask, format!("`{}` runs in a substitution", short(&raw(&part.words))));
+            }
+            Origin::Line => {}
+        }
+        let redirects = self.by_redirects(part, command);
+        if part.words.is_empty() {
+            let harmless = assigns_harmlessly(part);
+            return redirects.and(if harmless { Finding::free() } else { Finding::new(Level::Ask, "it sets a variable that may change what runs") });
+        }
+        let inside = |word: &Word| self.reads_inside(word, part, command);
+        let git = part.texts().first().is_some_and(|program| base_name(program) == "git");
+        if git && !self.rules.is_trusted() {
+            return redirects.and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
+        }
+        if readonly::needs_no_rule(part, inside) {
+            return redirects;
+        }
+        if self.accepts_edit(part, command) {
+            return redirects.and(Finding { writes: true, ..Finding::new(Level::Allowed, "") });
+        }
+        redirects.and(self.by_allow_rule(part, command))
+    }
+
+    fn by_allow_rule(&self, part: &Simple, command: &Command) -> Finding {
+        let writes = targets(part, self.place).iter().any(|target| target.deed != Deed::Read);
+        let ask = |reason: String| Finding { writes, ..Finding::new(Level::Ask, reason) };
+        let shown = short(&raw(&part.words)).to_owned();
+        let Some((grip, skipped)) = self.grip(part) else {
+            return ask(format!("nothing allows `{shown}`"));
+        };
+        if grip == Grip::Exact && skipped == 0 {
+            return Finding { writes, ..Finding::new(Level::Allowed, "") };
+        }
+        if !part.is_static() {
+            return ask(format!("`{shown}` has words that only the shell knows"));
+        }
+        if !assigns_harmlessly(part) {
+            return ask(format!("`{shown}` sets a variable that may change what runs"));
+        }
+        let named = match grip {
+            Grip::Words(named) => skipped + named,
+            Grip::Exact => part.words.len(),
+        };
+        if let Some(why) = hazard(part, named) {
+            return ask(why);
+        }
+        for target in targets(part, self.place).iter().filter(|target| target.deed != Deed::Read) {
+            let found = self.by_write(target, command);
+            if found.level > Level::Allowed {
+                return found;
+            }
+        }
+        Finding { writes, ..Finding::new(Level::Allowed, "") }
+    }
+
+    /// The best hold that a rule which allows has on a part, and how many words of plain wrappers and
+    /// assignments it passes over.
+    fn grip(&self, part: &Simple) -> Option<(Grip, usize)> {
+        let mut skip = 0;
+        let texts = part.texts();
+        loop {
+            let words = &part.words[skip..];
+            let spelling = Spelling { raw: raw(words), words: texts[skip..].to_vec() };
+            let dynamic = part.words.get(skip).is_none_or(|word| word.value.is_none() || word.glob);
+            let best = self
+                .rules
+                .of(Behaviour::Allow)
+                .filter_map(|(_, matcher)| match matcher {
+                    Matcher::Command(pattern) => pattern.allows(&spelling),
+                    _ => None,
+                })
+                .filter(|grip| *grip == Grip::Exact || !dynamic)
+                .max();
+            if let Some(grip) = best {
+                // The text of an exact rule has no assignments that it does not show.
+                let hidden = skip > 0 || !part.assignments.is_empty();
+                return Some((grip, if hidden && grip == Grip::Exact { skip.max(1) } else { skip }));
+            }
+            skip += match &texts[skip..] {
+                ["nohup", _, ..] => 1,
+                words if is_plain_timeout(words) => 2,
+                _ => return None,
+            };
+        }
+    }
+
+    /// A write that a rule for the program covers: literal, inside, not protected.
+    fn by_write(&self, target: &Target, command: &Command) -> Finding {
+        let ask = |reason: String| Finding { writes: true, ..Finding::new(Level::Ask, reason) };
+        let Some(path) = &target.path else { return ask(format!("what `{}` writes can't be known", target.text)) };
+        if target.glob {
+            return ask(format!("`{}` may stand for any file", target.text));
+        }
+        let uses = paths_of(path, command);
+        if target.apart {
+            return self.file(target.deed, &uses);
+        }
+        for path in [&uses.typed, &uses.resolved] {
+            if !self.is_inside(path) && self.rule_for(Behaviour::Allow, target.deed, path).is_none() {
+                return ask(format!("{} is outside the workspace", path.display()));
+            }
+        }
+        Finding::new(Level::Allowed, "")
+    }
+
+    fn by_redirects(&self, part: &Simple, command: &Command) -> Finding {
+        let mut found = Finding::free();
+        for redirect in &part.redirects {
+            let unknown = redirect.target.value.is_none();
+            match redirect.kind {
+                RedirectKind::Copy => {}
+                RedirectKind::Text if unknown && self.only_text(redirect.target.raw.as_str()) => {}
+                RedirectKind::Text | RedirectKind::Read | RedirectKind::Write if unknown => {
+                    found = found.and(Finding::new(Level::Ask, format!("`{}` is only known to the shell", short(&redirect.target.raw))));
+                }
+                RedirectKind::Text | RedirectKind::Read | RedirectKind::Write => {}
+            }
+        }
+        for target in targets(part, self.place).iter().filter(|target| target.apart) {
+            found = found.and(match &target.path {
+                Some(path) if !target.glob => self.file(target.deed, &paths_of(path, command)),
+                _ => Finding::new(Level::Ask, format!("`{}` is only known to the shell", target.text)),
+            });
+        }
+        found
+    }
+
+    /// Whether an expanding text holds no expansion at all.
+    #[expect(clippy::unused_self, reason = "kept beside the other questions about redirects")]
+    fn only_text(&self, text: &str) -> bool {
+        !text.contains(['$', '`'])
+    }
+
+    fn reads_inside(&self, word: &Word, part: &Simple, command: &Command) -> bool {
+        let Some(path) = readonly::path_of(word, part, self.place) else { return false };
+        let uses = paths_of(&path, command);
+        self.file(Deed::Read, &uses).level <= Level::Allowed
+    }
+
+    /// In acceptEdits and auto: a plain change of files inside the workspace.
+    fn accepts_edit(&self, part: &Simple, command: &Command) -> bool {
+        const EDITORS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
+        let program = part.words.first().map_or("", Word::text);
+        let edits = matches!(self.mode, Mode::AcceptEdits)
+            && EDITORS.contains(&program)
+            && part.is_static()
+            && part.assignments.is_empty()
+            && hazard(part, 1).is_none();
+        edits && {
+            let targets = targets(part, self.place);
+            !targets.is_empty()
+                && targets.iter().all(|target| match &target.path {
+                    Some(path) if !target.glob => self.file(target.deed, &paths_of(path, command)).level <= Level::Allowed,
+                    _ => false,
+                })
+        }
+    }
+}
+
+/// A path with where it leads, as far as somebody has looked.
+fn paths_of(path: &Path, command: &Command) -> PathUse {
+    let typed: PathBuf = path.to_path_buf();
+    let resolved = command.links.get(path).cloned().unwrap_or_else(|| typed.clone());
+    PathUse { typed, resolved }
+}
+
+fn whole(command: &Command) -> Spelling<'_> {
+    Spelling { raw: command.text.trim().to_owned(), words: vec![command.text.trim()] }
+}
+
+fn raw(words: &[Word]) -> String {
+    words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The first line of a text, for a reason.
+fn short(text: &str) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    line.char_indices().nth(120).map_or(line, |(at, _)| &line[..at])
+}

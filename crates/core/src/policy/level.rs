@@ -1,0 +1,46 @@
+//! How strictly one finding speaks against a call; findings are added up by taking the strictest.
+
+/// From free to forbidden. The order is the strictness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Reads, or touches the agent's own state.
+    Free,
+    /// Changes something, and a rule or the mode allows it.
+    Allowed,
+    /// Nothing allows it.
+    Ask,
+    /// A person is asked, not a classifier; what allows everything still passes.
+    Hard,
+    /// A person is asked in every mode.
+    Bound,
+    /// Forbidden.
+    Deny,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Finding {
+    pub(super) level: Level,
+    /// For people and for the model; empty when nothing speaks against it.
+    pub(super) reason: String,
+    pub(super) path: Option<String>,
+    /// Whether it would change a file of the workspace: planning forbids that.
+    pub(super) writes: bool,
+}
+
+impl Finding {
+    pub(super) fn new(level: Level, reason: impl Into<String>) -> Self {
+        Self { level, reason: reason.into(), path: None, writes: false }
+    }
+
+    pub(super) fn free() -> Self {
+        Self::new(Level::Free, "")
+    }
+
+    /// The stricter of both; the first reason stays when they are alike.
+    pub(super) fn and(self, other: Self) -> Self {
+        let writes = self.writes || other.writes;
+        let stricter = if other.level > self.level { other } else { self };
+        Self { writes, ..stricter }
+    }
+}

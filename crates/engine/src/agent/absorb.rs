@@ -1,0 +1,86 @@
+//! Safe points: what waits in the inbox becomes entries.
+
+use troupe_core::entry::{Body, Setting};
+use troupe_core::turn::{Step, next_step};
+
+use super::actor::{Actor, Halt};
+use super::report::Run;
+use crate::inbox::Control;
+use crate::store::StoreError;
+
+impl Actor {
+    /// Takes the content that may be read now.
+    pub(super) async fn absorb(&mut self) -> Result<(), Halt> {
+        if self.drain.is_empty() {
+            return Ok(());
+        }
+        let step = next_step(self.transcript(), &self.left());
+        let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+        for prompt in self.drain.take(in_turn) {
+            if prompt.starts_turn && !in_turn {
+                let begin = || Run::begin(&*self.shared.parts.clock, &self.row.account);
+                self.run.get_or_insert_with(begin);
+            }
+            let body = Body::User {
+                blocks: prompt.blocks.into(),
+                from: prompt.from,
+                cause: Some(prompt.id),
+                starts_turn: prompt.starts_turn,
+            };
+            self.record(body).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes control that has come, without waiting.
+    pub(super) async fn take_control(&mut self) -> Result<(), Halt> {
+        while let Ok(control) = self.drain.control.try_recv() {
+            self.control(control).await?;
+        }
+        Ok(())
+    }
+
+    /// Does what control asks for at a moment when nothing is under way. An interrupt has nothing to end
+    /// then, unless the turn would go on.
+    pub(super) async fn control(&mut self, control: Control) -> Result<(), Halt> {
+        match control {
+            Control::Interrupt => {
+                let step = next_step(self.transcript(), &self.left());
+                if !matches!(step, Step::Yield(_) | Step::Done | Step::Wait) && self.run.is_some() {
+                    self.mark_interrupted().await?;
+                }
+            }
+            Control::Set(setting) => self.set(setting).await?,
+            Control::Compact(wish) => self.compact_wish = Some(wish),
+            Control::Shutdown => self.token.cancel(),
+        }
+        Ok(())
+    }
+
+    /// Does what control asks for while a stream or calls are under way; `true` when they are to end.
+    pub(super) async fn control_in_turn(&mut self, control: Control) -> Result<bool, Halt> {
+        match control {
+            Control::Interrupt => {
+                self.mark_interrupted().await?;
+                Ok(true)
+            }
+            other => {
+                self.control(other).await?;
+                Ok(self.token.is_cancelled())
+            }
+        }
+    }
+
+    async fn set(&mut self, setting: Setting) -> Result<(), StoreError> {
+        let state = self.transcript().state();
+        let same = match &setting {
+            Setting::Mode(mode) => *mode == state.mode,
+            Setting::Model(model) => *model == state.model,
+            Setting::Prompt(prompt) => *prompt == state.prompt,
+        };
+        if !same {
+            self.record(Body::Set(setting)).await?;
+        }
+        Ok(())
+    }
+}

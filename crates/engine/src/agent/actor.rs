@@ -1,0 +1,342 @@
+//! One agent at work: ask what must happen next, do it, record it, and ask again.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+use troupe_core::CancellationToken;
+use troupe_core::block::Block;
+use troupe_core::budget::Left;
+use troupe_core::def::AgentDef;
+use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::event::{EventKind, Phase};
+use troupe_core::ids::{AgentId, CallId};
+use troupe_core::outcome::{EndReason, Envelope};
+use troupe_core::ports::model::{ModelError, ModelInfo};
+use troupe_core::ports::tool::Tool;
+use troupe_core::prompt::Environment;
+use troupe_core::transcript::Transcript;
+use troupe_core::turn::{Step, next_step};
+
+use super::report::Run;
+use crate::inbox::Drain;
+use crate::store::{Rendered, StoreError, Writer};
+use crate::supervisor::{Row, Shared};
+
+/// What the model is told of a call that was under way when the program died.
+const LOST: &str = "[The program ended while this call was under way. Its effects are not known: check before doing it again.]";
+/// What it is told of a call that was interrupted.
+pub(super) const INTERRUPTED: &str = "[Request interrupted by user for tool use]";
+/// The mark of an interrupt; readers of the ecosystem skip exactly this beginning.
+pub(super) const INTERRUPT_MARK: &str = "[Request interrupted by user]";
+/// What it is told of a call that was cancelled with its agent.
+pub(super) const CANCELLED: &str = "[The agent was stopped before this call ended.]";
+
+/// An agent at work.
+pub(crate) struct Actor {
+    pub(super) shared: Arc<Shared>,
+    pub(super) def: AgentDef,
+    pub(super) row: Arc<Row>,
+    pub(super) drain: Drain,
+    pub(super) writer: Writer,
+    pub(super) rendered: Rendered,
+    pub(super) pool: Vec<Arc<dyn Tool>>,
+    pub(super) token: CancellationToken,
+    pub(super) slot: Option<OwnedSemaphorePermit>,
+    pub(super) run: Option<Run>,
+    /// A wish to shorten the conversation, with words on what to keep.
+    pub(super) compact_wish: Option<Option<String>>,
+    /// The provider said that the request is too long.
+    pub(super) too_long: bool,
+    /// Compactions since the last reply.
+    pub(super) compactions: u32,
+    info: ModelInfo,
+    info_of: String,
+    started: Instant,
+}
+
+/// Why a step could not be done.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The transcript can't be written: the agent stops.
+    Store(StoreError),
+    /// The model will not answer: the run ends.
+    Model(ModelError),
+    /// The agent was cancelled.
+    Cancelled,
+}
+
+impl From<StoreError> for Halt {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// What a step led to.
+enum Next {
+    Go,
+    Ended(EndReason),
+    Rest,
+}
+
+impl Actor {
+    #[expect(clippy::too_many_arguments, reason = "the parts of an agent, put together in one place only")]
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        def: AgentDef,
+        row: Arc<Row>,
+        drain: Drain,
+        writer: Writer,
+        rendered: Rendered,
+        pool: Vec<Arc<dyn Tool>>,
+    ) -> Self {
+        let info_of = writer.transcript().state().model.clone();
+        Self {
+            token: shared.token.child_token(),
+            info: shared.parts.model.info(&info_of),
+            info_of,
+            shared,
+            def,
+            row,
+            drain,
+            writer,
+            rendered,
+            pool,
+            slot: None,
+            run: None,
+            compact_wish: None,
+            too_long: false,
+            compactions: 0,
+            started: Instant::now(),
+        }
+    }
+
+    pub(crate) fn row(&self) -> Arc<Row> {
+        Arc::clone(&self.row)
+    }
+
+    pub(crate) fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+
+    pub(crate) fn transcript(&self) -> &Transcript {
+        self.writer.transcript()
+    }
+
+    pub(super) fn me(&self) -> &AgentId {
+        &self.row.header.agent
+    }
+
+    /// Runs until the agent is done (one run), or until the session ends (resident).
+    pub(crate) async fn run(mut self) -> Envelope {
+        loop {
+            let envelope = match self.step().await {
+                Ok(Next::Go) => continue,
+                Ok(Next::Ended(reason)) => self.close(reason, None).await,
+                Ok(Next::Rest) => {
+                    if self.rest().await {
+                        continue;
+                    }
+                    return self.envelope(EndReason::Cancelled, None);
+                }
+                Err(Halt::Model(error)) => {
+                    let reason = match error.fault {
+                        troupe_core::ports::model::Fault::PromptTooLong => EndReason::PromptTooLong,
+                        _ => EndReason::Model,
+                    };
+                    self.close(reason, Some(error)).await
+                }
+                Err(Halt::Cancelled) => {
+                    let envelope = self.cancelled().await;
+                    self.say(EventKind::Phase(Phase::Ended));
+                    return envelope;
+                }
+                Err(Halt::Store(error)) => {
+                    self.stop_jobs().await;
+                    let envelope = self.unwritten(&error);
+                    self.say(EventKind::Ended(Arc::new(envelope.clone())));
+                    self.say(EventKind::Phase(Phase::Ended));
+                    return envelope;
+                }
+            };
+            if !self.row.header.resident {
+                self.say(EventKind::Phase(Phase::Ended));
+                return envelope;
+            }
+        }
+    }
+
+    async fn step(&mut self) -> Result<Next, Halt> {
+        self.take_control().await?;
+        if self.token.is_cancelled() {
+            return Err(Halt::Cancelled);
+        }
+        self.absorb().await?;
+        if let Some(wish) = self.compact_wish.take_if(|_| self.writer.transcript().open_calls().is_empty()) {
+            self.compact_by_wish(wish).await?;
+            return Ok(Next::Go);
+        }
+        let left = self.left();
+        match next_step(self.transcript(), &left) {
+            Step::Sample => {
+                self.hold_slot().await?;
+                self.sample().await?;
+            }
+            Step::Run(calls) => {
+                self.hold_slot().await?;
+                self.run_calls(calls).await?;
+            }
+            Step::Mend(calls) => self.mend(calls).await?,
+            Step::Compact(cut) => {
+                self.hold_slot().await?;
+                self.compact(&cut, None, true).await?;
+            }
+            Step::Wait => {
+                self.slot = None;
+                self.say(EventKind::Phase(Phase::Waiting));
+                self.woken().await?;
+            }
+            Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
+                return Ok(Next::Ended(reason));
+            }
+            Step::Yield(_) | Step::Done => return Ok(Next::Rest),
+        }
+        Ok(Next::Go)
+    }
+
+    /// What is left of the limits.
+    pub(crate) fn left(&self) -> Left {
+        let limits = self.row.account.limits();
+        let transcript = self.transcript();
+        let one_shot = !self.row.header.resident;
+        Left {
+            turns: limits.turns.map(|turns| turns.saturating_sub(transcript.turn_replies())),
+            tokens_spent: self.row.account.tokens_spent(),
+            cost_spent: self.row.account.cost_spent(),
+            time_over: limits.time_ms.is_some_and(|limit| self.started.elapsed().as_millis() >= u128::from(limit)),
+            context_full: self.too_long || self.context_is_full(),
+            jobs_running: one_shot && self.shared.jobs.running_of(self.me()).iter().any(|job| job.is_agent),
+        }
+    }
+
+    /// What is known of the model in use.
+    pub(super) fn info(&mut self) -> &ModelInfo {
+        let model = &self.writer.transcript().state().model;
+        if *model != self.info_of {
+            self.info = self.shared.parts.model.info(model);
+            self.info_of.clone_from(model);
+        }
+        &self.info
+    }
+
+    pub(super) fn known_info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    /// Writes an entry, then tells of it.
+    pub(crate) async fn record(&mut self, body: Body) -> Result<Option<Arc<Entry>>, StoreError> {
+        let entry = self.writer.append(body).await?;
+        if let Some(entry) = &entry {
+            self.row.publish(Arc::clone(self.writer.transcript().state()));
+            self.say(EventKind::Appended(Arc::clone(entry)));
+        }
+        Ok(entry)
+    }
+
+    pub(super) fn say(&self, kind: EventKind) {
+        self.shared.bus.tell(self.me(), kind);
+    }
+
+    /// Holds a slot while the agent samples or runs tools. One that waits on a job gives it back, so a full
+    /// house can't dead-lock.
+    pub(super) async fn hold_slot(&mut self) -> Result<(), Halt> {
+        self.run.get_or_insert_with(|| Run::begin(&*self.shared.parts.clock, &self.row.account));
+        if self.slot.is_none() {
+            let slots = Arc::clone(&self.shared.slots);
+            tokio::select! {
+                slot = slots.acquire_owned() => self.slot = slot.ok(),
+                () = self.token.cancelled() => return Err(Halt::Cancelled),
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers calls without running them.
+    async fn mend(&mut self, calls: Vec<CallId>) -> Result<(), Halt> {
+        let text = if self.transcript().is_interrupted() { INTERRUPTED } else { LOST };
+        for call in calls {
+            self.answer(&call, text).await?;
+        }
+        Ok(())
+    }
+
+    /// Records a made-up result.
+    pub(super) async fn answer(&mut self, call: &CallId, text: &str) -> Result<(), StoreError> {
+        let blocks = Arc::from([Block::result(call.clone(), text, true)]);
+        self.record(Body::Result { call: call.clone(), blocks, data: None, effects: Vec::new() }).await?;
+        Ok(())
+    }
+
+    /// Records that the turn was interrupted. What is open then is answered by the next step.
+    pub(super) async fn mark_interrupted(&mut self) -> Result<(), StoreError> {
+        if self.transcript().is_interrupted() {
+            return Ok(());
+        }
+        let blocks = Arc::from([Block::text(INTERRUPT_MARK)]);
+        self.record(Body::User { blocks, from: Origin::Interrupt, cause: None, starts_turn: false }).await?;
+        Ok(())
+    }
+
+    /// The agent was cancelled: what is open is answered, what runs is ended.
+    async fn cancelled(&mut self) -> Envelope {
+        for call in self.transcript().open_calls() {
+            if let Err(error) = self.answer(&call.id, CANCELLED).await {
+                return self.unwritten(&error);
+            }
+        }
+        self.close(EndReason::Cancelled, None).await
+    }
+
+    /// Where and when the agent works, for the model.
+    pub(crate) fn environment(&mut self) -> String {
+        let shared = Arc::clone(&self.shared);
+        let config = &shared.config;
+        let spawns = self.pool.iter().any(|tool| tool.spawns());
+        let offered = shared.parts.defs.iter().skip(1).filter(|_| spawns);
+        let environment = Environment {
+            cwd: self.transcript().state().cwd.clone(),
+            roots: config.place.roots.clone(),
+            platform: config.prompting.platform.clone(),
+            date: crate::clock::day(shared.parts.clock.now()),
+            git: config.place.branch.clone(),
+            model: self.info().id.clone(),
+            tools: self.rendered.tools.iter().map(|tool| tool.name.to_string()).collect(),
+            agents: offered.map(|def| (def.name.clone(), def.when.clone())).collect(),
+        };
+        let instructions =
+            if self.def.omit_instructions { Vec::new() } else { (config.prompting.instructions)() };
+        environment.text(&instructions)
+    }
+
+    /// Sleeps until something comes; `false` when the agent is to end.
+    async fn rest(&mut self) -> bool {
+        self.slot = None;
+        self.say(EventKind::Phase(Phase::Idle));
+        self.woken().await.is_ok()
+    }
+
+    async fn woken(&mut self) -> Result<(), Halt> {
+        let inbox = Arc::clone(&self.drain.inbox);
+        tokio::select! {
+            biased;
+            () = self.token.cancelled() => return Err(Halt::Cancelled),
+            control = self.drain.control.recv() => {
+                if let Some(control) = control {
+                    self.control(control).await?;
+                }
+            }
+            () = inbox.woken() => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! What stands before a call: its tool, its input, what it would touch, and whether it may.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_core::access::Access;
+use troupe_core::ids::QuestionId;
+use troupe_core::policy::{Asking, Judged, Question, Verdict, decide};
+use troupe_core::ports::tool::{Place, Tool, ToolOutput};
+use troupe_core::schema;
+use troupe_core::transcript::OpenCall;
+
+use super::actor::Actor;
+use super::resolve::resolve;
+
+/// A call that is fit to be judged.
+pub(super) struct Ready {
+    pub(super) tool: Arc<dyn Tool>,
+    pub(super) input: Value,
+    pub(super) access: Vec<Access>,
+}
+
+impl Actor {
+    /// The place in which the agent's calls are made.
+    pub(super) fn place(&self) -> Place {
+        let config = &self.shared.config.place;
+        let cwd = self.transcript().state().cwd.clone();
+        let mut roots = vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
+        roots.push(config.cwd.clone());
+        roots.extend(config.roots.iter().cloned());
+        roots.dedup();
+        Place { cwd, home: config.home.clone(), roots }
+    }
+
+    /// Checks a call's input and works out what it would touch. A fault becomes its result.
+    pub(super) fn prepare(&self, call: &OpenCall, input: &Value) -> Result<Ready, ToolOutput> {
+        let Some(tool) = self.pool.iter().find(|tool| *tool.spec().name == *call.tool) else {
+            let known: Vec<&str> = self.pool.iter().map(|tool| &*tool.spec().name).collect();
+            return Err(fault(&format!("There is no tool `{}`. There are: {}.", call.tool, known.join(", "))));
+        };
+        let spec = tool.spec();
+        schema::check(&spec.input_schema, input)
+            .map_err(|bad| fault(&format!("{}: {bad}. Nothing was done.", spec.name)))?;
+        let place = self.place();
+        let mut access = tool
+            .access(&place, input)
+            .map_err(|bad| fault(&format!("{}: {bad}. Nothing was done.", spec.name)))?;
+        resolve(&mut access, &place);
+        Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
+    }
+
+    /// Whether a call may be made.
+    pub(super) fn judge(&self, ready: &Ready) -> Verdict {
+        let place = self.place();
+        let judged = Judged {
+            tool: &ready.tool.spec().name,
+            input: &ready.input,
+            access: &ready.access,
+            place: &place,
+        };
+        decide(&self.shared.rules(), self.transcript().state().mode, &judged)
+    }
+
+    /// The question whether a call may be made.
+    pub(super) fn question(&self, call: &OpenCall, ready: &Ready, asking: Asking) -> Question {
+        Question {
+            id: QuestionId::new(self.shared.parts.clock.uuid()),
+            agent: self.me().clone(),
+            call: call.id.clone(),
+            tool: call.tool.clone(),
+            input: ready.input.clone(),
+            title: ready.tool.title(&ready.input).text,
+            reason: asking.reason,
+            blocked_path: asking.blocked_path,
+            suggestions: asking.suggestions,
+            hard: asking.hard,
+        }
+    }
+}
+
+/// A call that never got as far as being made; readers of the ecosystem know the tag.
+fn fault(text: &str) -> ToolOutput {
+    ToolOutput::error(format!("<tool_use_error>{text}</tool_use_error>"))
+}

@@ -1,0 +1,129 @@
+//! A run of an agent, from the input that starts it to its end, and the envelope that tells of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use troupe_core::entry::Body;
+use troupe_core::event::EventKind;
+use troupe_core::ids::JobId;
+use troupe_core::outcome::{EndReason, Ending, Envelope};
+use troupe_core::ports::clock::Clock;
+use troupe_core::ports::model::ModelError;
+use troupe_core::time::Time;
+use troupe_core::usage::Usage;
+
+use super::actor::Actor;
+use crate::store::StoreError;
+use crate::supervisor::account::Account;
+
+/// How long an ending agent waits for its own jobs to end.
+const JOBS_END: Duration = Duration::from_secs(8);
+
+/// What is counted in a run.
+#[derive(Debug)]
+pub(super) struct Run {
+    started: Time,
+    cost_before: f64,
+    pub(super) requests: u32,
+    pub(super) tool_uses: u32,
+    pub(super) usage: Usage,
+    pub(super) last_usage: Usage,
+}
+
+impl Run {
+    pub(super) fn begin(clock: &dyn Clock, account: &Account) -> Self {
+        Self {
+            started: clock.now(),
+            cost_before: account.spent().cost_usd,
+            requests: 0,
+            tool_uses: 0,
+            usage: Usage::default(),
+            last_usage: Usage::default(),
+        }
+    }
+}
+
+impl Actor {
+    /// Ends a run: jobs of a one-shot agent first, then the record, then the news.
+    pub(super) async fn close(&mut self, reason: EndReason, error: Option<ModelError>) -> Envelope {
+        if !self.row.header.resident || reason == EndReason::Cancelled {
+            self.stop_jobs().await;
+        }
+        let envelope = self.envelope(reason, error);
+        self.run = None;
+        // A slot is free before anyone hears of the end.
+        self.slot = None;
+        let envelope = match self.record(Body::Closed(Box::new(envelope.clone()))).await {
+            Ok(_) => envelope,
+            Err(error) => self.unwritten(&error),
+        };
+        self.say(EventKind::Ended(Arc::new(envelope.clone())));
+        envelope
+    }
+
+    /// The envelope of the run so far.
+    pub(super) fn envelope(&self, reason: EndReason, error: Option<ModelError>) -> Envelope {
+        let ending = match reason {
+            EndReason::Done => Ending::Completed,
+            EndReason::Interrupted | EndReason::Cancelled => Ending::Stopped,
+            _ => Ending::Failed,
+        };
+        let transcript = self.transcript();
+        let spent = self.row.account.spent().cost_usd;
+        let run = self.run.as_ref();
+        Envelope {
+            ending,
+            error: error.as_ref().map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
+            error_status: error.as_ref().and_then(|error| error.status),
+            reason,
+            text: transcript.final_text(),
+            model: self.known_info().id.clone(),
+            requests: run.map_or(0, |run| run.requests),
+            tool_uses: run.map_or(0, |run| run.tool_uses),
+            last_usage: run.map_or_else(Usage::default, |run| run.last_usage),
+            usage: run.map_or_else(Usage::default, |run| run.usage),
+            cost_usd: spent - run.map_or(spent, |run| run.cost_before),
+            duration_ms: run.map_or(0, |run| self.shared.parts.clock.now().since(run.started)),
+            files_changed: transcript.state().changed.clone(),
+            descendants: Vec::new(),
+        }
+    }
+
+    /// The envelope of an agent whose transcript can't be written.
+    pub(super) fn unwritten(&self, error: &StoreError) -> Envelope {
+        let mut envelope = self.envelope(EndReason::Store, None);
+        envelope.error = Some(format!("the transcript could not be written: {error}"));
+        envelope
+    }
+
+    /// Ends the jobs that this agent started and that still run.
+    pub(super) async fn stop_jobs(&self) {
+        let jobs = self.shared.jobs.running_of(self.me());
+        for job in &jobs {
+            self.shared.jobs.stop(&job.id);
+            // Nobody is left to be told.
+            self.shared.jobs.mark_told(self.me(), &job.id);
+        }
+        let ends = futures_util::future::join_all(jobs.iter().map(troupe_core::ports::supervisor::Job::ended));
+        if tokio::time::timeout(JOBS_END, ends).await.is_err() {
+            let left: Vec<&JobId> = jobs.iter().map(|job| &job.id).collect();
+            tracing::warn!(agent = %self.me(), ?left, "jobs did not end in time");
+        }
+    }
+}
+
+fn limit_in_words(reason: &EndReason, actor: &Actor) -> Option<String> {
+    let limits = actor.row.account.limits();
+    let spent = actor.row.account.spent();
+    match reason {
+        EndReason::MaxTurns => Some(format!("Reached maximum number of turns ({})", limits.turns.unwrap_or(0))),
+        EndReason::MaxCost => Some(format!(
+            "Reached maximum budget (${}); spent ${:.4}",
+            limits.cost_usd.unwrap_or(0.0),
+            spent.cost_usd
+        )),
+        EndReason::MaxTokens => Some(format!("Reached maximum number of tokens; used {}", spent.tokens)),
+        EndReason::MaxTime => Some("Reached the time limit".to_owned()),
+        _ => None,
+    }
+}

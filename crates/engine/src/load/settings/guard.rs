@@ -1,0 +1,195 @@
+//! What the settings in a repository may say. Whoever wrote the repository wrote them, so what gives away keys or
+//! runs programs is never taken from there, and what loosens anything waits until the person trusts the folder.
+//!
+//! Local settings count as the repository's: nothing keeps one from being committed. The specifications differ on
+//! a start in mode `auto`: one lets it wait for trust like `bypassPermissions`, the other never takes it from a
+//! project. The stricter is done here. What waits is also the wider set of both: all but a short list of keys.
+
+use serde_json::{Map, Value};
+use troupe_core::policy::Mode;
+
+use super::document::{Document, SettingsFault};
+use super::layer::{Layer, Source};
+use super::schema::holder;
+
+/// Whether the person trusts the folder. Asked before the settings are resolved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// Yes, or there is nobody to ask: a headless or SDK session, whose starter vouches for the folder.
+    Trusted,
+    /// Not yet.
+    Untrusted,
+}
+
+/// A setting of the repository that waits for trust.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    /// The file.
+    pub from: Source,
+    /// The way to the value.
+    pub key: String,
+    /// What it would set.
+    pub value: Value,
+}
+
+/// Programs that hand out credentials: they run before any question, with the person's own.
+const NEVER: &[&str] =
+    &["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "gcpAuthRefresh", "otelHeadersHelper"];
+
+/// Only the organisation may say these.
+const MANAGED_ONLY: &[&str] = &[
+    "allowManagedHooksOnly",
+    "allowManagedPermissionRulesOnly",
+    "allowManagedMcpServersOnly",
+    "strictPluginOnlyCustomization",
+    "claudeMd",
+];
+
+/// What needs no trust at the top: it can neither run, read nor allow anything.
+const OPEN: &[&str] = &[
+    "$schema",
+    "model",
+    "effortLevel",
+    "language",
+    "autoCompactEnabled",
+    "bashOutputMaxChars",
+    "includeCoAuthoredBy",
+    "disabledMcpjsonServers",
+];
+
+/// Drops what a document may not say, and takes out what waits.
+pub(super) fn guard(
+    document: &mut Document,
+    trust: Trust,
+    faults: &mut Vec<SettingsFault>,
+    held: &mut Vec<Held>,
+) {
+    let layer = document.origin.layer;
+    let from = &document.origin.source;
+    let mut refuse = |key: String, reason| faults.push(SettingsFault::Refused { from: from.clone(), key, reason });
+    let object = &mut document.object;
+    if layer != Layer::Managed {
+        for key in MANAGED_ONLY {
+            if object.shift_remove(*key).is_some() {
+                refuse((*key).into(), "only managed settings may say this");
+            }
+        }
+    }
+    if !layer.is_of_repository() {
+        return;
+    }
+    for key in NEVER {
+        if object.shift_remove(*key).is_some() {
+            refuse((*key).into(), "a repository may not name a program that hands out credentials");
+        }
+    }
+    if let Some(Value::Object(env)) = object.get_mut("env") {
+        env.retain(|name, _| {
+            let free = !is_guarded(name);
+            if !free {
+                refuse(format!("env.{name}"), "a repository may not set addresses, keys, search paths or the harness's own variables");
+            }
+            free
+        });
+    }
+    if let Some((permissions, key)) = holder(object, &["permissions", "defaultMode"])
+        && permissions.get(key).and_then(Value::as_str).and_then(Mode::parse) == Some(Mode::Auto)
+    {
+        permissions.shift_remove(key);
+        refuse("permissions.defaultMode".into(), "auto is taken from the person's own settings alone");
+    }
+    if trust == Trust::Untrusted {
+        hold(object, from, held);
+    }
+}
+
+fn hold(object: &mut Map<String, Value>, from: &Source, held: &mut Vec<Held>) {
+    let mut keep = |key: String, value: &Value| held.push(Held { from: from.clone(), key, value: value.clone() });
+    object.retain(|key, value| match (key.as_str(), value) {
+        ("permissions", Value::Object(permissions)) => {
+            permissions.retain(|key, value| {
+                let open = only_tightens(key, value);
+                if !open {
+                    keep(format!("permissions.{key}"), value);
+                }
+                open
+            });
+            true
+        }
+        (key, value) => {
+            let open = OPEN.contains(&key);
+            if !open {
+                keep(key.into(), value);
+            }
+            open
+        }
+    });
+}
+
+fn only_tightens(key: &str, value: &Value) -> bool {
+    match key {
+        "deny" | "ask" | "disableBypassPermissionsMode" | "disableAutoMode" => true,
+        "blockReadsOutsideWorkingDirectories"
+        | "blockWritesOutsideWorkingDirectories"
+        | "denyInsteadOfPrompting" => value == &Value::Bool(true),
+        "defaultMode" => match value.as_str().and_then(Mode::parse) {
+            Some(Mode::Plan | Mode::DontAsk | Mode::Review | Mode::Micro) => true,
+            Some(Mode::Default | Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions) | None => false,
+        },
+        _ => false,
+    }
+}
+
+/// Families of variables that a repository may not set, by how the name begins.
+const GUARDED_START: &[&str] = &[
+    "ANTHROPIC", "CLAUDE", "TROUPE", "OPENAI", "AWS_", "AZURE_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_", "VERTEX", "BEDROCK",
+    "OTEL_", "LD_", "DYLD_", "GIT_", "SSH_", "BASH_FUNC_", "CARGO_", "RUSTC", "NPM_CONFIG_", "PIP_", "UV_", "XDG_",
+    "SSL_", "CURL_", "MCP_",
+];
+
+/// … and by how it ends.
+const GUARDED_END: &[&str] = &[
+    "_PROXY", "_URL", "_ENDPOINT", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS", "PATH", "_OPTIONS",
+    "_HELPER", "ASKPASS", "_EDITOR", "PAGER",
+];
+
+/// Single names: they change what runs, or whom a connection trusts.
+const GUARDED: &[&str] = &[
+    "HOME", "SHELL", "USER", "LOGNAME", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PROMPT_COMMAND", "PS4", "TMPDIR",
+    "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "ZDOTDIR", "NODE_EXTRA_CA_CERTS",
+    "NODE_TLS_REJECT_UNAUTHORIZED", "REQUESTS_CA_BUNDLE", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
+    "PERL5OPT", "RUBYLIB", "RUBYOPT", "JAVA_HOME", "GOFLAGS", "GOPROXY", "MAKEFLAGS", "DOCKER_HOST", "KUBECONFIG",
+    "TRACEPARENT", "TRACESTATE",
+];
+
+/// Whether a variable is out of a repository's reach. Case is ignored, as some programs do.
+fn is_guarded(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    GUARDED.contains(&name.as_str())
+        || GUARDED_START.iter().any(|start| name.starts_with(start))
+        || GUARDED_END.iter().any(|end| name.ends_with(end))
+        // No name of a variable; a shell could take it for something else.
+        || name.is_empty()
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves: F171
+    #[test]
+    fn a_repository_may_not_reach_the_account_or_what_runs() {
+        for name in [
+            "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic_auth_token", "CLAUDE_CONFIG_DIR", "CLAUDECODE", "TROUPE_HOME",
+            "HTTPS_PROXY", "http_proxy", "NO_PROXY", "PATH", "PYTHONPATH", "NODE_PATH", "LD_PRELOAD",
+            "DYLD_INSERT_LIBRARIES", "BASH_ENV", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND", "OPENAI_BASE_URL",
+            "AWS_PROFILE", "MY_API_KEY", "SSL_CERT_FILE", "PAGER", "HOME", "", "A=B", "A B",
+        ] {
+            assert!(is_guarded(name), "{name}");
+        }
+        for name in ["NODE_ENV", "RUST_LOG", "CI", "BASH_DEFAULT_TIMEOUT_MS", "DISABLE_TELEMETRY", "FOO", "DEBUG"] {
+            assert!(!is_guarded(name), "{name}");
+        }
+    }
+}

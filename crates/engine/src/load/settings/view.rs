@@ -1,0 +1,276 @@
+//! The settings of a run, resolved, and the small struct that each consumer gets of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use troupe_core::policy::Mode;
+
+use crate::load::env::Env;
+use crate::load::places::{Places, expand};
+
+use super::document::{Document, SettingsFault};
+use super::guard::{Held, Trust, guard};
+use super::layer::{self, Candidate, CommandLine, Layer, Origin, Source, Sources};
+use super::merge::Node;
+use super::schema::check;
+
+/// All settings of a run. Values that wait for trust, or that their layer may not set, are not in it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    root: Node,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    /// Files and keys that were left out.
+    pub faults: Vec<SettingsFault>,
+    /// What the repository wants, and what waits until the person trusts it.
+    pub needs_trust: Vec<Held>,
+}
+
+/// A value, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Valued<T> {
+    /// The value.
+    pub value: T,
+    /// Its file and layer.
+    pub origin: Arc<Origin>,
+}
+
+/// A permission rule as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    /// The rule.
+    pub text: String,
+    /// Its file and layer; what `/x` in it is relative to.
+    pub origin: Arc<Origin>,
+}
+
+/// What chooses the model and its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelSettings {
+    /// The model's name or alias.
+    pub model: Option<Valued<String>>,
+    /// A command that prints the key; never a repository's.
+    pub api_key_helper: Option<Valued<String>>,
+}
+
+/// What permissions are made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionSettings {
+    /// Rules that allow.
+    pub allow: Vec<RuleText>,
+    /// Rules that ask.
+    pub ask: Vec<RuleText>,
+    /// Rules that deny.
+    pub deny: Vec<RuleText>,
+    /// The mode to start in.
+    pub default_mode: Option<Valued<Mode>>,
+    /// More folders to work in, absolute.
+    pub additional_directories: Vec<Valued<PathBuf>>,
+    /// Whether bypassPermissions can't be chosen.
+    pub bypass_disabled: bool,
+    /// Whether auto can't be chosen.
+    pub auto_disabled: bool,
+}
+
+/// What sessions and tools are tuned with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSettings {
+    /// Most characters of a shell's output.
+    pub bash_output_max_chars: Option<Valued<u64>>,
+    /// Days after which a transcript is removed.
+    pub cleanup_period_days: Option<Valued<u64>>,
+    /// Whether a long conversation is compacted by itself.
+    pub auto_compact_enabled: Option<Valued<bool>>,
+    /// Whether commits name a co-author, as it was written.
+    pub include_co_authored_by: Option<Valued<Value>>,
+}
+
+/// One value for a listing of all settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+    /// The value; an item of a list stands alone.
+    pub value: Value,
+    /// Where it comes from.
+    pub origin: Arc<Origin>,
+}
+
+impl Settings {
+    /// Reads and resolves all layers. A faulty file or key is in `faults`, and the rest holds.
+    ///
+    /// # Errors
+    /// [`SettingsFault`] when what `--settings` gives can't be read: a flag is not passed over.
+    pub fn load(
+        places: &Places,
+        env: &Env,
+        command_line: &CommandLine,
+        sources: Sources,
+        trust: Trust,
+    ) -> Result<Self, SettingsFault> {
+        let mut faults = Vec::new();
+        let mut documents = Vec::new();
+        read_all(layer::files(places, sources), &mut documents, &mut faults);
+        documents.extend(of_command_line(places, env, command_line)?);
+        let managed = layer::managed(places, |folder, error| {
+            faults.push(SettingsFault::Unreadable { from: Source::File(folder), what: error.to_string() });
+        });
+        read_all(managed, &mut documents, &mut faults);
+
+        let mut needs_trust = Vec::new();
+        let mut root = Node::empty();
+        for mut document in documents {
+            faults.extend(check(&mut document.object, &document.origin.source));
+            guard(&mut document, trust, &mut faults, &mut needs_trust);
+            root = root.under(Node::of(document.object, &document.origin));
+        }
+        Ok(Self { root, cwd: places.cwd.clone(), home: env.home.clone(), faults, needs_trust })
+    }
+
+    /// What chooses the model.
+    pub fn model(&self) -> ModelSettings {
+        ModelSettings { model: self.text(&["model"]), api_key_helper: self.text(&["apiKeyHelper"]) }
+    }
+
+    /// What permissions are made from. Where the organisation allows its own rules only, the others are left out.
+    pub fn permissions(&self) -> PermissionSettings {
+        let managed_only =
+            self.scalar(&["allowManagedPermissionRulesOnly"], Value::as_bool).is_some_and(|only| only.value);
+        let rules = |behaviour| {
+            let all = self.texts(&["permissions", behaviour]);
+            let kept = all.filter(|(_, origin)| !managed_only || origin.layer == Layer::Managed);
+            kept.map(|(text, origin)| RuleText { text: text.to_owned(), origin: Arc::clone(origin) }).collect()
+        };
+        let mode = |value: &Value| value.as_str().and_then(Mode::parse);
+        let folders = self.texts(&["permissions", "additionalDirectories"]).map(|(path, origin)| Valued {
+            value: expand(path, &self.cwd, self.home.as_deref()),
+            origin: Arc::clone(origin),
+        });
+        PermissionSettings {
+            allow: rules("allow"),
+            ask: rules("ask"),
+            deny: rules("deny"),
+            default_mode: self.scalar(&["permissions", "defaultMode"], mode),
+            additional_directories: folders.collect(),
+            bypass_disabled: self.text(&["permissions", "disableBypassPermissionsMode"]).is_some(),
+            auto_disabled: self.text(&["permissions", "disableAutoMode"]).is_some(),
+        }
+    }
+
+    /// The variables to set for this run and what it starts.
+    pub fn env(&self) -> Vec<(String, Valued<String>)> {
+        let fields = self.root.at(&["env"]).into_iter().flat_map(Node::fields);
+        let values = fields.filter_map(|(name, node)| {
+            let (value, origin) = node.scalar()?;
+            Some((name.to_owned(), Valued { value: value.as_str()?.to_owned(), origin: Arc::clone(origin) }))
+        });
+        values.collect()
+    }
+
+    /// What sessions and tools are tuned with.
+    pub fn session(&self) -> SessionSettings {
+        SessionSettings {
+            bash_output_max_chars: self.scalar(&["bashOutputMaxChars"], Value::as_u64),
+            cleanup_period_days: self.scalar(&["cleanupPeriodDays"], Value::as_u64),
+            auto_compact_enabled: self.scalar(&["autoCompactEnabled"], Value::as_bool),
+            include_co_authored_by: self.scalar(&["includeCoAuthoredBy"], |value| Some(value.clone())),
+        }
+    }
+
+    /// Any setting as plain JSON, for a consumer with a format of its own.
+    pub fn value(&self, path: &[&str]) -> Option<Value> {
+        self.root.at(path).map(Node::value)
+    }
+
+    /// The items of a list, the weakest layer's first.
+    pub fn items(&self, path: &[&str]) -> Vec<Valued<Value>> {
+        let items = self.root.at(path).into_iter().flat_map(Node::items);
+        items.map(|(value, origin)| Valued { value: value.clone(), origin: Arc::clone(origin) }).collect()
+    }
+
+    /// Every value that holds, with where it comes from.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        list(&self.root, &mut Vec::new(), &mut entries);
+        entries
+    }
+
+    fn text(&self, path: &[&str]) -> Option<Valued<String>> {
+        self.scalar(path, |value| value.as_str().map(str::to_owned))
+    }
+
+    fn scalar<T>(&self, path: &[&str], read: impl Fn(&Value) -> Option<T>) -> Option<Valued<T>> {
+        let (value, origin) = self.root.at(path)?.scalar()?;
+        Some(Valued { value: read(value)?, origin: Arc::clone(origin) })
+    }
+
+    fn texts<'a>(&'a self, path: &[&str]) -> impl Iterator<Item = (&'a str, &'a Arc<Origin>)> + use<'a> {
+        let items = self.root.at(path).into_iter().flat_map(Node::items);
+        items.filter_map(|(item, origin)| Some((item.as_str()?, origin)))
+    }
+}
+
+fn read_all(files: Vec<Candidate>, documents: &mut Vec<Document>, faults: &mut Vec<SettingsFault>) {
+    for file in files {
+        match Document::read(file) {
+            Ok(document) => documents.extend(document),
+            Err(fault) => faults.push(fault),
+        }
+    }
+}
+
+fn of_command_line(places: &Places, env: &Env, given: &CommandLine) -> Result<Vec<Document>, SettingsFault> {
+    let origin = |source| Origin { layer: Layer::CommandLine, source, base: places.cwd.clone() };
+    let mut documents = Vec::new();
+    if let Some(value) = &given.settings {
+        documents.push(match layer::named(value, places, env.home.as_deref()) {
+            None => Document::inline(value, origin(Source::Inline))?,
+            Some(file) => {
+                let from = Source::File(file.path.clone());
+                let absent = SettingsFault::Unreadable { from, what: "there is no such file".into() };
+                Document::read(file)?.ok_or(absent)?
+            }
+        });
+    }
+    if !given.flags.is_empty() {
+        documents.push(Document { origin: Arc::new(origin(Source::Flag)), object: given.flags.clone() });
+    }
+    Ok(documents)
+}
+
+fn list(node: &Node, path: &mut Vec<String>, entries: &mut Vec<Entry>) {
+    let mut push = |value: &Value, origin: &Arc<Origin>| {
+        entries.push(Entry { path: path.clone(), value: value.clone(), origin: Arc::clone(origin) });
+    };
+    if let Some((value, origin)) = node.scalar() {
+        push(value, origin);
+    }
+    for (item, origin) in node.items() {
+        push(item, origin);
+    }
+    for (key, field) in node.fields() {
+        path.push(key.to_owned());
+        list(field, path, entries);
+        path.pop();
+    }
+}
+
+impl CommandLine {
+    /// Adds a flag in the form of settings.
+    #[must_use]
+    pub fn with_flag(mut self, key: &str, value: Value) -> Self {
+        self.flags.insert(key.to_owned(), value);
+        self
+    }
+
+    /// The mode that `--permission-mode` names.
+    #[must_use]
+    pub fn with_mode(mut self, mode: Mode) -> Self {
+        let permissions = self.flags.entry("permissions").or_insert_with(|| Value::Object(Map::new()));
+        if let Value::Object(permissions) = permissions {
+            permissions.insert("defaultMode".into(), mode.as_str().into());
+        }
+        self
+    }
+}

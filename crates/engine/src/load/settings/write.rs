@@ -1,0 +1,253 @@
+//! Saving an answer "always" to a settings file: comments and order stay, the file is replaced as a whole, and
+//! writers wait for one another.
+//!
+//! It blocks, for a bounded time: call it from a thread that may.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
+use rustix::fs::OFlags;
+use troupe_core::policy::{Behaviour, Update};
+
+use crate::load::places::{OURS, SettingsFile};
+use crate::load::text::{self, ReadError};
+
+use super::document::{CAP, SettingsFault, options, parse, syntax};
+use super::layer::Source;
+
+/// How long a writer waits for the others.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often it looks: the system has no lock with a time limit.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// What git is to leave alone in the project's folder. The names of locks and of unfinished files fit the second.
+const GITIGNORE: &str = "worktrees/\n*.local.*\nagent-memory-local/\n";
+
+/// Why an update was not saved. The file is then as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteFault {
+    /// The file is there and can't be understood.
+    #[error(transparent)]
+    Unreadable(#[from] SettingsFault),
+    /// A key that the update needs holds something else, or stands twice.
+    #[error("save to {}: `{key}` is not {expected}, or stands twice", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// The key.
+        key: &'static str,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A link in the project leads elsewhere.
+    #[error("save to {}: it is a link, or leads out of the project", path.display())]
+    Link {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another writer holds the file.
+    #[error("save to {}: another process has held it for {} s", path.display(), PATIENCE.as_secs())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system refused.
+    #[error("save to {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Appends a permission rule. `false` when it was there already.
+///
+/// # Errors
+/// [`WriteFault`].
+pub fn add_rule(file: &SettingsFile, behaviour: Behaviour, rule: &str) -> Result<bool, WriteFault> {
+    edit(file, |permissions| add(permissions, list_of(behaviour), &[rule]))
+}
+
+/// Saves an update of permissions, wherever it says that it goes: `file` is the caller's choice. `false` when it
+/// was there already.
+///
+/// # Errors
+/// [`WriteFault`].
+pub fn save(file: &SettingsFile, update: &Update) -> Result<bool, WriteFault> {
+    match update {
+        Update::AddRules { rules, behaviour, destination: _ } => {
+            edit(file, |permissions| add(permissions, list_of(*behaviour), rules))
+        }
+        Update::AddDirectories { directories, destination: _ } => {
+            edit(file, |permissions| add(permissions, "additionalDirectories", directories))
+        }
+        Update::SetMode { mode, destination: _ } => edit(file, |permissions| {
+            let value = CstInputValue::String(mode.as_str().to_owned());
+            match permissions.get("defaultMode") {
+                Some(field) if text_of(field.value()).as_deref() == Some(mode.as_str()) => return Ok(false),
+                Some(field) => field.set_value(value),
+                None => drop(permissions.append("defaultMode", value)),
+            }
+            Ok(true)
+        }),
+    }
+}
+
+/// A key that does not hold what an edit needs.
+struct Misshapen(&'static str, &'static str);
+
+fn list_of(behaviour: Behaviour) -> &'static str {
+    match behaviour {
+        Behaviour::Allow => "allow",
+        Behaviour::Ask => "ask",
+        Behaviour::Deny => "deny",
+    }
+}
+
+fn add(permissions: &CstObject, key: &'static str, items: &[impl AsRef<str>]) -> Result<bool, Misshapen> {
+    let list = permissions.array_value_or_create(key).ok_or(Misshapen(key, "a list"))?;
+    let mut added = false;
+    for item in items.iter().map(AsRef::as_ref) {
+        if !holds(&list, item) {
+            // One item a line, as people and their diffs like it.
+            list.ensure_multiline();
+            list.append(CstInputValue::String(item.to_owned()));
+            added = true;
+        }
+    }
+    Ok(added)
+}
+
+fn holds(list: &CstArray, text: &str) -> bool {
+    list.elements().into_iter().any(|element| text_of(Some(element)).as_deref() == Some(text))
+}
+
+fn text_of(node: Option<jsonc_parser::cst::CstNode>) -> Option<String> {
+    node?.as_string_lit()?.decoded_value().ok()
+}
+
+/// Edits the `permissions` of a file under its lock.
+fn edit(
+    file: &SettingsFile,
+    change: impl Fn(&CstObject) -> Result<bool, Misshapen>,
+) -> Result<bool, WriteFault> {
+    let path = &file.path;
+    let io = |source| WriteFault::Io { path: path.clone(), source };
+    let folder = path.parent().ok_or_else(|| io(io::Error::from(io::ErrorKind::InvalidInput)))?;
+    make_folder(folder, file.within.is_some()).map_err(io)?;
+    let target = target(file, folder)?;
+    let _lock = lock(&target)?;
+
+    let before = match text::read(&target, CAP) {
+        Ok(read) if read.cut => return Err(io(io::Error::from(io::ErrorKind::FileTooLarge))),
+        Ok(read) => read.text,
+        Err(ReadError::Absent) => String::new(),
+        Err(error) => return Err(io(io::Error::other(error))),
+    };
+    let from = Source::File(path.clone());
+    let shape = |Misshapen(key, expected)| WriteFault::Shape { path: path.clone(), key, expected };
+    let seed = if before.trim().is_empty() { "{\n}\n" } else { &before };
+    let root = CstRootNode::parse(seed, &options()).map_err(|error| syntax(&error, &from))?;
+    let object = root.object_value().ok_or_else(|| shape(Misshapen("(the whole file)", "an object")))?;
+    let permissions = object.object_value_or_create("permissions");
+    let permissions = permissions.ok_or_else(|| shape(Misshapen("permissions", "an object")))?;
+    if !change(&permissions).map_err(shape)? {
+        return Ok(false);
+    }
+    let after = root.to_string();
+    // The reader takes the last of two equal keys, the edit went to the first: then it would have no effect.
+    let seen = parse(&after, &from)?;
+    if seen.get("permissions") != permissions_of(&permissions, &from)?.as_ref() {
+        return Err(shape(Misshapen("permissions", "an object")));
+    }
+    replace(&target, &after).map_err(io)?;
+    Ok(true)
+}
+
+fn permissions_of(
+    permissions: &CstObject,
+    from: &Source,
+) -> Result<Option<serde_json::Value>, SettingsFault> {
+    Ok(Some(serde_json::Value::Object(parse(&permissions.to_string(), from)?)))
+}
+
+/// Makes the folder; in a project, with the list of what git leaves alone.
+fn make_folder(folder: &Path, in_project: bool) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    if in_project && folder.ends_with(OURS) {
+        let ignore = OpenOptions::new().write(true).create_new(true).open(folder.join(".gitignore"));
+        match ignore {
+            Ok(mut file) => file.write_all(GITIGNORE.as_bytes())?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The file to replace. A person may keep settings elsewhere and link to them; a repository may not, since an
+/// answer for one project would then be saved for another.
+fn target(file: &SettingsFile, folder: &Path) -> Result<PathBuf, WriteFault> {
+    let path = &file.path;
+    let link = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink());
+    let Some(within) = &file.within else {
+        return Ok(if link { path.canonicalize().unwrap_or_else(|_| path.clone()) } else { path.clone() });
+    };
+    let inside = folder.canonicalize().and_then(|folder| Ok(folder.starts_with(within.canonicalize()?)));
+    if link || !inside.unwrap_or(false) {
+        return Err(WriteFault::Link { path: path.clone() });
+    }
+    Ok(path.clone())
+}
+
+/// Waits for the lock beside a file. It is held until the returned file is dropped, also by a crash.
+fn lock(target: &Path) -> Result<File, WriteFault> {
+    let io = |source| WriteFault::Io { path: target.to_owned(), source };
+    let path = target.with_file_name("settings.local.lock");
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+        .open(path)
+        .map_err(io)?;
+    let start = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(source)) => return Err(io(source)),
+            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
+                return Err(WriteFault::Busy { path: target.to_owned() });
+            }
+            Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOOK),
+        }
+    }
+}
+
+/// Writes beside the file, then puts it in its place: a reader sees the old or the new one.
+fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let beside = target.with_file_name(format!("{name}.{}.local.tmp", uuid::Uuid::new_v4().simple()));
+    let mode = fs::metadata(target).map_or(0o600, |meta| meta.mode() & 0o777);
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
+        file.sync_data()?;
+        fs::rename(&beside, target)
+    });
+    if written.is_err() {
+        // Nothing is lost if it stays; the first error is the one to tell.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+#[path = "write_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! What an agent is told when a job of its ends and no call waited for it.
+
+use std::fmt::Write as _;
+
+use troupe_core::block::Block;
+use troupe_core::entry::Origin;
+use troupe_core::ids::InputId;
+use troupe_core::input::{Prompt, When};
+use troupe_core::outcome::{Ending, Outcome};
+
+use super::jobs::Untold;
+
+/// Most characters of a title or a text in a notice.
+const CAP: usize = 2_000;
+
+/// The notice of an end, as the ecosystem's readers know it.
+pub(crate) fn prompt(untold: &Untold) -> Prompt {
+    let Untold { job, outcome } = untold;
+    let status = match outcome.ending() {
+        Ending::Completed => "completed",
+        Ending::Failed => "failed",
+        Ending::Stopped => "stopped",
+    };
+    let mut text = String::from("<task-notification>\n");
+    // Writing to a string can't fail.
+    let mut field = |name: &str, value: &str| {
+        let _ = writeln!(text, "<{name}>{}</{name}>", escape(value));
+    };
+    field("task-id", job.id.as_str());
+    if let Some(call) = &job.call {
+        field("tool-use-id", call.as_str());
+    }
+    field("status", status);
+    field("summary", &format!("{} {}", job.title, end_in_words(outcome)));
+    match outcome {
+        Outcome::Agent(envelope) => {
+            field("result", &envelope.text);
+            if let Some(error) = &envelope.error {
+                field("error", error);
+            }
+        }
+        Outcome::Shell(end) => {
+            if let Some(error) = &end.error {
+                field("error", error);
+            }
+        }
+    }
+    field("output-file", &job.output.display().to_string());
+    text.push_str("</task-notification>");
+    Prompt {
+        id: InputId::new(format!("job-{}", job.id)),
+        blocks: vec![Block::text(text)],
+        from: Origin::Job(job.id.clone()),
+        when: When::Next,
+        starts_turn: true,
+    }
+}
+
+fn end_in_words(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Agent(envelope) => match envelope.ending {
+            Ending::Completed => "ended".to_owned(),
+            Ending::Failed => "failed".to_owned(),
+            Ending::Stopped => "was stopped".to_owned(),
+        },
+        Outcome::Shell(end) => match (end.ending, end.code, end.signal) {
+            (Ending::Stopped, ..) => "was stopped".to_owned(),
+            (_, Some(code), _) => format!("ended with exit code {code}"),
+            (_, None, Some(signal)) => format!("was ended by signal {signal}"),
+            (_, None, None) => "failed".to_owned(),
+        },
+    }
+}
+
+/// Keeps a text from closing its tag, and from being too long.
+fn escape(text: &str) -> String {
+    let cut: String = text.chars().take(CAP).collect();
+    let mark = if cut.len() < text.len() { "…" } else { "" };
+    format!("{}{mark}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+}

@@ -1,0 +1,117 @@
+//! An agent without an engine: it calls the file tools in a folder of its own and folds their effects, as
+//! the loop would.
+
+#![expect(clippy::unwrap_used, dead_code, reason = "shared by test files that each use a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_core::block::text_of;
+use troupe_core::ids::{AgentId, CallId, JobId};
+use troupe_core::policy::{Answer, Mode, Question};
+use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
+use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx, ToolOutput};
+use troupe_core::spawn::Spawn;
+use troupe_core::state::{AgentState, Part};
+use troupe_core::{BoxFuture, CancellationToken, schema};
+use troupe_tools::file;
+
+pub(crate) struct Agent {
+    folder: Arc<tempfile::TempDir>,
+    state: AgentState,
+    pub(crate) cancel: CancellationToken,
+}
+
+impl Agent {
+    pub(crate) fn new() -> Self {
+        Self::in_folder(Arc::new(tempfile::tempdir().unwrap()))
+    }
+
+    /// Another agent in the same folder, that has seen nothing.
+    pub(crate) fn beside(&self) -> Self {
+        Self::in_folder(Arc::clone(&self.folder))
+    }
+
+    fn in_folder(folder: Arc<tempfile::TempDir>) -> Self {
+        let state = AgentState::new(folder.path().into(), Mode::Default, String::new(), String::new());
+        Self { folder, state, cancel: CancellationToken::new() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn state(&self) -> &AgentState {
+        &self.state
+    }
+
+    /// Calls a tool as the engine would: schema, access, body, effects.
+    pub(crate) fn call(&mut self, name: &str, input: Value) -> ToolOutput {
+        let tools = file::tools();
+        let tool = tools.iter().find(|tool| &*tool.spec().name == name).unwrap();
+        let place = Place {
+            cwd: self.folder.path().into(),
+            home: self.folder.path().into(),
+            roots: vec![self.folder.path().into()],
+        };
+        if let Err(fault) = schema::check(&tool.spec().input_schema, &input) {
+            return ToolOutput::error(fault.to_string());
+        }
+        if let Err(fault) = tool.access(&place, &input) {
+            return ToolOutput::error(fault.to_string());
+        }
+        let cx = ToolCx {
+            me: AgentId::main(),
+            call: CallId::new("call"),
+            place,
+            state: Arc::new(self.state.clone()),
+            cancel: self.cancel.clone(),
+            report: Reporter::silent(),
+            supervisor: Arc::new(Nobody),
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let output = runtime.block_on(tool.call(&cx, input));
+        for effect in &output.effects {
+            self.state.apply(effect);
+        }
+        output
+    }
+
+    /// What the model reads of an output.
+    pub(crate) fn text(&self, output: &ToolOutput) -> String {
+        text_of(&output.content)
+    }
+
+    /// Notes a file as seen, as another tool would.
+    pub(crate) fn saw_whole(&mut self, path: &Path) {
+        self.state.apply(&file::fingerprint::saw(path, Part::Whole).unwrap());
+    }
+}
+
+/// A supervisor that file tools must never need.
+struct Nobody;
+
+impl Supervisor for Nobody {
+    fn spawn<'a>(&'a self, _: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+        Box::pin(async { Err(SpawnError::Ending) })
+    }
+
+    fn start(&self, _: JobStart) -> Result<Waiter, SpawnError> {
+        Err(SpawnError::Ending)
+    }
+
+    fn job(&self, _: &AgentId, id: &str) -> Result<Job, JobError> {
+        Err(JobError::Unknown { id: id.into(), known: Vec::new() })
+    }
+
+    fn stop(&self, _: &AgentId, id: &str) -> Result<Job, JobError> {
+        Err(JobError::Unknown { id: id.into(), known: Vec::new() })
+    }
+
+    fn mark_told(&self, _: &AgentId, _: &JobId) {}
+
+    fn ask<'a>(&'a self, _: Question) -> BoxFuture<'a, Answer> {
+        Box::pin(std::future::pending())
+    }
+}
