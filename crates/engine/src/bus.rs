@@ -1,7 +1,7 @@
 //! Events for frontends: live, bounded, and never waited for. Who falls behind is told so, and reads the
 //! transcript instead.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::broadcast;
@@ -16,6 +16,8 @@ const CAPACITY: usize = 4096;
 #[derive(Clone)]
 pub struct Bus {
     sender: broadcast::Sender<Arc<Event>>,
+    /// Hears all from the beginning; the first subscription gets it, so that it misses nothing.
+    first: Arc<Mutex<Option<broadcast::Receiver<Arc<Event>>>>>,
     wants_deltas: Arc<AtomicUsize>,
     clock: Arc<dyn Clock>,
 }
@@ -39,7 +41,8 @@ pub enum Heard {
 
 impl Bus {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { sender: broadcast::Sender::new(CAPACITY), wants_deltas: Arc::default(), clock }
+        let (sender, first) = broadcast::channel(CAPACITY);
+        Self { sender, first: Arc::new(Mutex::new(Some(first))), wants_deltas: Arc::default(), clock }
     }
 
     pub(crate) fn tell(&self, agent: &AgentId, kind: EventKind) {
@@ -60,7 +63,8 @@ impl Bus {
             self.wants_deltas.fetch_add(1, Ordering::Relaxed);
             Arc::clone(&self.wants_deltas)
         });
-        Subscription { receiver: self.sender.subscribe(), deltas }
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Subscription { receiver: first.unwrap_or_else(|| self.sender.subscribe()), deltas }
     }
 }
 

@@ -185,8 +185,7 @@ pub struct Member {
 pub struct Session {
     shared: Arc<Shared>,
     warnings: Vec<String>,
-    resumed: bool,
-    pending: bool,
+    opened: spawn::Opened,
     _lease: Option<Lease>,
 }
 
@@ -212,8 +211,7 @@ impl Session {
         Ok(Self {
             shared,
             warnings,
-            resumed: opened.resumed,
-            pending: opened.pending,
+            opened,
             _lease: lease,
         })
     }
@@ -230,12 +228,17 @@ impl Session {
 
     /// Whether it was there before.
     pub fn is_resumed(&self) -> bool {
-        self.resumed
+        self.opened.resumed
     }
 
     /// Whether its transcript leaves something to do without a new prompt.
     pub fn is_pending(&self) -> bool {
-        self.pending
+        self.opened.pending
+    }
+
+    /// How the last run of a resumed session ended, when nothing is pending.
+    pub fn last_end(&self) -> Option<&troupe_core::outcome::Envelope> {
+        self.opened.last_end.as_ref()
     }
 
     /// The main agent's transcript.
@@ -274,7 +277,8 @@ impl Session {
         &self.shared.parts.defs
     }
 
-    /// Listens. With `deltas`, also to the pieces of replies.
+    /// Listens. With `deltas`, also to the pieces of replies. The first to listen hears all since the session
+    /// was opened.
     pub fn subscribe(&self, deltas: bool) -> Subscription {
         self.shared.bus.subscribe(deltas)
     }
@@ -352,6 +356,11 @@ impl Session {
     /// Asks a running job of any agent to end; whether there was one.
     pub fn stop_job(&self, job: &JobId) -> bool {
         self.shared.jobs.stop(job)
+    }
+
+    /// A job of any agent, running or ended a short while ago.
+    pub fn job(&self, job: &JobId) -> Option<troupe_core::ports::supervisor::Job> {
+        self.shared.jobs.any(job)
     }
 
     /// Running jobs that no call waits for.

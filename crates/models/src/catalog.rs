@@ -146,6 +146,8 @@ mod tests {
     #[test]
     fn the_cache_has_its_multiples() {
         let price = info("claude-sonnet-4-6").price;
-        assert!(price.is_some_and(|p| (p.cache_write - 3.75).abs() < 1e-9 && (p.cache_read - 0.3).abs() < 1e-9));
+        assert!(
+            price.is_some_and(|p| (p.cache_write - 3.75).abs() < 1e-9 && (p.cache_read - 0.3).abs() < 1e-9)
+        );
     }
 }

@@ -24,6 +24,6 @@ pub use script::{ScriptError, ScriptModel};
 #[cfg(test)]
 mod conform;
 #[cfg(test)]
-mod test_server;
-#[cfg(test)]
 mod test_requests;
+#[cfg(test)]
+mod test_server;

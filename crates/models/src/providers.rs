@@ -46,7 +46,8 @@ mod tests {
     #[test]
     fn a_script_says_that_it_is_one() {
         let folder = std::env::temp_dir().join(format!("troupe-script-{}", std::process::id()));
-        let opened = |path: PathBuf| open(Config { provider: Provider::Script(path), retry: RetryPolicy::default() });
+        let opened =
+            |path: PathBuf| open(Config { provider: Provider::Script(path), retry: RetryPolicy::default() });
         let error = opened(folder.join("none.script")).err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("none.script")));
         assert!(std::fs::write(&folder, "agent main\nreply \"hello\"\n").is_ok());

@@ -33,7 +33,8 @@ fn event(name: &str, data: &str) -> (String, String) {
 #[test]
 fn every_end_of_line_ends_a_line() {
     for end in ["\n", "\r", "\r\n"] {
-        let text = ["event: a", "data: 1", "data: 2", "", ": ping", "data:3", "id: 7", "retry: 9", "", ""].join(end);
+        let text =
+            ["event: a", "data: 1", "data: 2", "", ": ping", "data:3", "id: 7", "retry: 9", "", ""].join(end);
         assert_eq!(parse(&[text.as_bytes()]), [event("a", "1\n2"), event("", "3")], "{end:?}");
     }
 }

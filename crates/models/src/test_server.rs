@@ -35,12 +35,7 @@ impl Play {
         for (name, value) in headers {
             head.extend([name, ": ", value, "\r\n"]);
         }
-        Self {
-            head,
-            chunks: vec![body.as_bytes().to_vec()],
-            sized: true,
-            end: End::Whole,
-        }
+        Self { head, chunks: vec![body.as_bytes().to_vec()], sized: true, end: End::Whole }
     }
 
     pub(crate) fn json(status: u16, body: &str) -> Self {
@@ -170,7 +165,8 @@ async fn read(socket: &mut TcpStream) -> Option<Asked> {
                 head: String::from_utf8_lossy(&bytes[..head + 2]).into_owned(),
                 body: String::from_utf8_lossy(body).into_owned(),
             };
-            let length = asked(b"").header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0_usize);
+            let length =
+                asked(b"").header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0_usize);
             if let Some(body) = bytes.get(head + 4..head + 4 + length) {
                 return Some(asked(body));
             }
@@ -187,8 +183,11 @@ async fn answer(socket: &mut TcpStream, play: &Play) -> std::io::Result<bool> {
         return Ok(false);
     }
     let length: usize = play.chunks.iter().map(Vec::len).sum();
-    let framing =
-        if play.sized { format!("content-length: {length}") } else { "transfer-encoding: chunked".to_owned() };
+    let framing = if play.sized {
+        format!("content-length: {length}")
+    } else {
+        "transfer-encoding: chunked".to_owned()
+    };
     socket.write_all(format!("{}{framing}\r\n\r\n", play.head).as_bytes()).await?;
     for chunk in play.chunks.iter().filter(|chunk| !chunk.is_empty()) {
         if play.sized {

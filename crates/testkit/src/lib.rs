@@ -1,1 +1,15 @@
-//! Placeholder.
+//! For the tests of all crates: scenes with a scripted model, played in four ways; faults on demand; and
+//! checks that nothing is left behind.
+//!
+//! A [`scene::Scene`] is a small text file. A [`world::World`] is where it plays: a temporary workspace, the
+//! real tools, the real engine. [`ways`] plays it straight, as a child, with a crash after each append, and
+//! with an interrupt at each event.
+
+pub mod faults;
+pub mod render;
+pub mod scene;
+pub mod ways;
+pub mod world;
+
+pub use scene::Scene;
+pub use world::World;

@@ -1,5 +1,5 @@
 //! How long an edit of a large text takes.
-#![expect(missing_docs, clippy::unwrap_used, reason = "a bench is no library")]
+#![expect(clippy::unwrap_used, reason = "a bench fails by panicking")]
 
 use divan::Bencher;
 use divan::counter::BytesCount;
@@ -49,5 +49,7 @@ fn every_line_of_50_mb(bencher: Bencher<'_, '_>) {
 #[divan::bench(sample_count = 5)]
 fn a_miss_in_50_mb(bencher: Bencher<'_, '_>) {
     let text = text("\n");
-    bencher.counter(BytesCount::new(text.len())).bench(|| edit(&text, "not there\nat all", "x", false).unwrap_err());
+    bencher
+        .counter(BytesCount::new(text.len()))
+        .bench(|| edit(&text, "not there\nat all", "x", false).unwrap_err());
 }

@@ -42,7 +42,7 @@ fn tree() -> &'static Path {
         let tree = tempfile::tempdir().unwrap();
         for n in 0..FILES {
             let folder = tree.path().join(format!("part{}/sub{}", n / 1000, n / FILES_A_FOLDER));
-            if n % FILES_A_FOLDER == 0 {
+            if n.is_multiple_of(FILES_A_FOLDER) {
                 std::fs::create_dir_all(&folder).unwrap();
             }
             let kind = ["rs", "py", "ts", "md"][n % 4];
@@ -61,7 +61,7 @@ fn content(n: usize) -> String {
     for line in 0..60 {
         writeln!(text, "    let value_{line} = compute({n}, {line}); // some words here").unwrap();
     }
-    if n % HIT_EVERY == 0 {
+    if n.is_multiple_of(HIT_EVERY) {
         text.push_str("// needle in the haystack\n");
     }
     text
@@ -133,7 +133,7 @@ fn glob_one_folder(bencher: Bencher<'_, '_>) {
 struct Nobody;
 
 impl Supervisor for Nobody {
-    fn spawn<'a>(&'a self, _spawn: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+    fn spawn(&self, _spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async { Err(SpawnError::Ending) })
     }
 
@@ -151,7 +151,7 @@ impl Supervisor for Nobody {
 
     fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
-    fn ask<'a>(&'a self, _question: Question) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }
 }

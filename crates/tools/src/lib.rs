@@ -1,7 +1,31 @@
 //! The built-in tools. One file a tool: schema, access, body; its text for the model is the `.md` beside it.
 
+use std::sync::Arc;
+
+use troupe_core::ports::tool::Tool;
+
 pub mod file;
 pub mod search;
 pub mod shell;
 pub mod todo;
 pub mod troupe;
+
+pub use shell::Options;
+
+/// All built-in tools, in the order in which the model is told of them. The order is part of the prefix that
+/// a cache sees, so it is fixed.
+pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
+    let read_back = options.read_back_chars;
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
+        Arc::new(troupe::Agent::new()),
+        Arc::new(shell::Bash::new(options)),
+        Arc::new(search::Glob::new()),
+        Arc::new(search::Grep::new()),
+        Arc::new(troupe::TaskOutput::new(read_back)),
+        Arc::new(troupe::TaskStop::new()),
+        Arc::new(todo::TodoWrite::new()),
+    ];
+    tools.extend(file::tools());
+    tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+    tools
+}

@@ -121,6 +121,15 @@ mod tests {
         assert_eq!(output.effects, [Effect::Todos(new)]);
     }
 
+    #[tokio::test]
+    async fn a_call_compares_with_the_list_that_the_agent_has() {
+        let mut cx = crate::search::test_tree::Tree::new(&[]).cx();
+        let old = read(&json!({"todos": [item("look", "pending")]})).unwrap();
+        Arc::make_mut(&mut cx.state).todos.clone_from(&old);
+        let output = TodoWrite::new().call(&cx, json!({"todos": []})).await;
+        assert_eq!(output.data.unwrap()["oldTodos"], json!(old));
+    }
+
     #[test]
     fn an_empty_list_clears() {
         assert_eq!(write(&[], read(&json!({"todos": []})).unwrap()).effects, [Effect::Todos(vec![])]);

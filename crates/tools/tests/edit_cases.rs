@@ -1,7 +1,8 @@
 //! The table of edits that went wrong in public: run on the algorithm, and on the Edit tool with real
 //! files. `$TROUPE_CASES` names the folder of the tables; the project's own is the default.
 
-#![expect(missing_docs, clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::disallowed_methods, reason = "the one variable that says where the tables are")]
 
 #[path = "file_tools/agent.rs"]
 mod agent;
@@ -47,9 +48,14 @@ fn wanted(expect: &Value, outcome: &Outcome) -> bool {
     let error = expect["error"].as_str();
     error == outcome.error
         && (error.is_some() || bytes(expect, "after") == outcome.after)
-        && expect["count"].as_u64().is_none_or(|count| outcome.count.is_none_or(|found| found as u64 == count))
+        && expect["count"]
+            .as_u64()
+            .is_none_or(|count| outcome.count.is_none_or(|found| found as u64 == count))
         && expect["lines"].as_array().is_none_or(|lines| {
-            outcome.lines.as_ref().is_none_or(|found| lines.iter().filter_map(Value::as_u64).eq(found.iter().copied()))
+            outcome
+                .lines
+                .as_ref()
+                .is_none_or(|found| lines.iter().filter_map(Value::as_u64).eq(found.iter().copied()))
         })
         && expect["hint"].as_str().is_none_or(|hint| outcome.text.contains(hint))
 }
@@ -90,7 +96,7 @@ fn tool(case: &Value, before: Option<&[u8]>) -> Outcome {
         }),
     );
     let after = std::fs::read(&path).ok();
-    let text = agent.text(&output);
+    let text = agent::text(&output);
     if !output.is_error {
         return Outcome { after, error: None, text, count: None, lines: None };
     }
@@ -100,10 +106,8 @@ fn tool(case: &Value, before: Option<&[u8]>) -> Outcome {
 
 #[test]
 fn every_case_comes_out_as_the_table_says() {
-    let folder = std::env::var_os("TROUPE_CASES").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases")),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("TROUPE_CASES")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../cases")), PathBuf::from);
     let file = folder.join("edit-cases.jsonl");
     let table = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     let cases: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -119,7 +123,8 @@ fn every_case_comes_out_as_the_table_says() {
             }
         }
     }
-    let ids: std::collections::BTreeSet<_> = failed.iter().filter_map(|text| text.split(' ').next()).collect();
+    let ids: std::collections::BTreeSet<_> =
+        failed.iter().filter_map(|text| text.split(' ').next()).collect();
     let line = format!("edit-cases.jsonl: {} passed, {} failed\n", cases.len() - ids.len(), ids.len());
     std::io::Write::write_all(&mut std::io::stdout(), line.as_bytes()).unwrap();
     assert!(!cases.is_empty() && failed.is_empty(), "{line}{}", failed.join("\n"));

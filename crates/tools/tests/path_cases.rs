@@ -1,5 +1,5 @@
 //! The cases for paths, on real folders and links.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
 
@@ -100,10 +100,13 @@ fn outcome(case: &Value) -> &'static str {
     let workspace = world.path(case["workspace"].as_str().unwrap_or("<WS>"));
     let place = Place { cwd: workspace.clone(), home: world.path("~"), roots: vec![workspace.clone()] };
     let mut rules = Rules::default();
-    let of = |key: &str| -> Vec<String> { cases::texts(case, key).into_iter().map(|text| world.rule(text)).collect() };
+    let of = |key: &str| -> Vec<String> {
+        cases::texts(case, key).into_iter().map(|text| world.rule(text)).collect()
+    };
     cases::add_rules(&mut rules, &of("rules_deny"), Behaviour::Deny, &workspace);
     cases::add_rules(&mut rules, &of("rules_allow"), Behaviour::Allow, &workspace);
-    let protected: Vec<String> = cases::texts(case, "protected").iter().map(|path| format!("Read({path})")).collect();
+    let protected: Vec<String> =
+        cases::texts(case, "protected").iter().map(|path| format!("Read({path})")).collect();
     cases::add_rules(&mut rules, &protected, Behaviour::Deny, &workspace);
     rules.set_folding(case["case_insensitive"] == true);
     rules.resolve(&place, |path| resolve(path).unwrap_or_else(|| path.to_path_buf()));
@@ -132,7 +135,8 @@ fn paths() {
         .iter()
         .map(|case| {
             let word = outcome(case);
-            let fault = (!cases::is_right(case, word)).then(|| format!("{word}, not {}: {}", case["expect"], case["path"]));
+            let fault = (!cases::is_right(case, word))
+                .then(|| format!("{word}, not {}: {}", case["expect"], case["path"]));
             (case["id"].as_str().unwrap().to_owned(), fault)
         })
         .collect();

@@ -1,10 +1,11 @@
 //! The cases for shell commands and for "always", judged from the text of the line on.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod cases;
 
 use std::path::{Path, PathBuf};
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use troupe_core::access::Access;
 use troupe_core::policy::{Behaviour, Judged, Mode, Rules, Scope, Update, Verdict, decide};
@@ -28,7 +29,10 @@ fn line_of(case: &Value) -> String {
         return line.to_owned();
     }
     let parts = case["command_parts"].as_array().unwrap();
-    parts.iter().map(|part| part[0].as_str().unwrap().repeat(usize::try_from(part[1].as_u64().unwrap()).unwrap())).collect()
+    parts
+        .iter()
+        .map(|part| part[0].as_str().unwrap().repeat(usize::try_from(part[1].as_u64().unwrap()).unwrap()))
+        .collect()
 }
 
 fn reason(verdict: &Verdict) -> &str {
@@ -89,12 +93,144 @@ fn approvals() {
 /// What "always" saves for one line allows this line, and another one only if it is the same.
 #[test]
 fn what_always_saves_is_the_line_itself() {
-    for (line, other) in [("rm *.o", "rm -rf src x.o"), ("cargo test 'a b'", "cargo test"), ("echo a > out.txt", "echo b > out.txt")] {
-        let Verdict::Ask(asking) = judge(&Rules::default(), Mode::Default, line) else { panic!("{line} asks") };
-        let [Update::AddRules { rules: texts, .. }] = &asking.suggestions[..] else { panic!("{line}: one suggestion") };
+    for (line, other) in [
+        ("rm *.o", "rm -rf src x.o"),
+        ("cargo test 'a b'", "cargo test"),
+        ("echo a > out.txt", "echo b > out.txt"),
+    ] {
+        let Verdict::Ask(asking) = judge(&Rules::default(), Mode::Default, line) else {
+            panic!("{line} asks")
+        };
+        let [Update::AddRules { rules: texts, .. }] = &asking.suggestions[..] else {
+            panic!("{line}: one suggestion")
+        };
         let mut rules = Rules::default();
         rules.add(&texts[0], Behaviour::Allow, Scope::Local, "/".into()).unwrap();
         assert_eq!(judge(&rules, Mode::Default, line), Verdict::Allow, "{line}");
         assert!(matches!(judge(&rules, Mode::Default, other), Verdict::Ask(_)), "{other}");
+    }
+}
+
+const WORDS: &[&str] = &[
+    "rm",
+    "-rf",
+    "ls",
+    "git",
+    "status",
+    "cat",
+    ".env",
+    "../x",
+    "~",
+    "$X",
+    "$(",
+    ")",
+    "`",
+    "\"",
+    "'",
+    "|",
+    "&&",
+    ";",
+    "\n",
+    "<<EOF",
+    "EOF",
+    ">",
+    "out",
+    "find",
+    "-exec",
+    "{}",
+    "\\;",
+    "xargs",
+    "sudo",
+    "sh",
+    "-c",
+    "eval",
+    "cd",
+    "{",
+    "}",
+    "(",
+    "if",
+    "then",
+    "fi",
+    "do",
+    "done",
+    "case",
+    "esac",
+    "[",
+    "]",
+    "[[",
+    "]]",
+    "*",
+    "\\",
+    "$'\\x72m'",
+    "a=b",
+];
+const RULES: &[&str] = &[
+    "Bash",
+    "Bash(rm *)",
+    "Bash(rm -rf *)",
+    "Bash(git *)",
+    "Bash(ls)",
+    "Bash(*)",
+    "Bash(cat:*)",
+    "Bash(echo hi",
+    "Read(.env)",
+    "Edit(**)",
+    "Edit(src/**)",
+    "Read(//etc/**)",
+    "Bash(find * -exec *)",
+    "Bash(sudo *)",
+    "Skill(x)",
+    "*",
+];
+
+fn any_line() -> impl Strategy<Value = String> {
+    let words = proptest::collection::vec(proptest::sample::select(WORDS), 0..14);
+    prop_oneof![words.prop_map(|words| words.join(" ")), "\\PC{0,60}"]
+}
+
+fn any_rules() -> impl Strategy<Value = Vec<(usize, &'static str)>> {
+    proptest::collection::vec((0..3_usize, proptest::sample::select(RULES)), 0..5)
+}
+
+fn rules_of(picked: &[(usize, &str)]) -> Rules {
+    let mut rules = Rules::default();
+    for (behaviour, text) in picked {
+        let behaviour = [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny][*behaviour];
+        let _ = rules.add(text, behaviour, Scope::Project, "/home/ann/code/project".into());
+    }
+    rules
+}
+
+fn strictness(verdict: &Verdict) -> u8 {
+    match verdict {
+        Verdict::Allow => 0,
+        Verdict::Ask(_) => 1,
+        Verdict::Deny(_) => 2,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_rule_that_denies_never_allows_more(
+        line in any_line(),
+        picked in any_rules(),
+        more in proptest::sample::select(RULES),
+        mode in proptest::sample::select(&Mode::ALL[..]),
+    ) {
+        let before = judge(&rules_of(&picked), mode, &line);
+        for behaviour in [1, 2] {
+            let mut picked = picked.clone();
+            picked.push((behaviour, more));
+            let after = judge(&rules_of(&picked), mode, &line);
+            prop_assert!(strictness(&after) >= strictness(&before), "{line:?}: {before:?}, then {after:?}");
+        }
+    }
+
+    #[test]
+    fn no_mode_opens_what_a_rule_denies(line in any_line(), mode in proptest::sample::select(&Mode::ALL[..])) {
+        let verdict = judge(&rules_of(&[(2, "Bash"), (0, "Bash(*)")]), mode, &line);
+        prop_assert!(matches!(verdict, Verdict::Deny(_)));
     }
 }

@@ -1,2 +1,104 @@
-//! The binary.
-fn main() {}
+//! The binary: arguments, wiring, exit codes. What runs is in the other crates.
+//!
+//! Exit codes: 0 done; 1 failed; 2 the command line can't be understood; 101 a bug; 130 interrupted (SIGINT);
+//! 143 ended (SIGTERM, SIGHUP).
+
+mod args;
+mod crash;
+mod demo;
+mod fault;
+mod headless;
+mod prompt;
+mod sessions;
+mod signals;
+mod trace;
+mod wiring;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{CommandFactory as _, Parser as _};
+use tokio::runtime::{Builder, Runtime};
+use troupe_engine::load::Env;
+
+use args::{Cli, Command, Run};
+use crash::Trail;
+use fault::{Fault, tell};
+use wiring::{COMPATIBLE, VERSION};
+
+/// Threads that agents share: they wait far more than they work.
+const WORKERS: usize = 2;
+
+/// How long blocking reads get at the end; one of stdin never ends by itself.
+const LAST_WAIT: Duration = Duration::from_millis(100);
+
+fn main() -> ExitCode {
+    crash::install();
+    let cli = Cli::parse();
+    let trail = Trail::default();
+    let code = crash::guard(&trail, || {
+        run(cli, &trail).unwrap_or_else(|fault| {
+            tell(&fault);
+            fault.code()
+        })
+    });
+    ExitCode::from(code)
+}
+
+fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
+    if cli.version {
+        // Hosts read a version of the ecosystem's at the start of the line.
+        return print(&format!("{COMPATIBLE} (troupe {VERSION})\n"));
+    }
+    match cli.command {
+        Some(Command::Demo { keep }) => block_on(async { demo::play(keep).await }),
+        Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
+        Some(Command::Completions { shell }) => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "troupe", &mut script);
+            print(&String::from_utf8_lossy(&script))
+        }
+        Some(Command::Man) => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(Fault::failed)?;
+            print(&String::from_utf8_lossy(&page))
+        }
+        None if is_interactive(&cli.run) => {
+            Err(Fault::usage("the terminal interface is not there yet; troupe answers without one: troupe -p \"…\"")
+                .hint("to see agents at work, without a key: troupe demo"))
+        }
+        None => headless::run(&cli.run, environment()?, trail),
+    }
+}
+
+/// Whether a person sits at a terminal and did not ask for an answer without one.
+fn is_interactive(run: &Run) -> bool {
+    !run.is_headless() && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+fn environment() -> Result<Env, Fault> {
+    Env::from_process().map_err(|error| Fault::failed(format_args!("failed to {error}")))
+}
+
+/// Prints a text. A reader that has gone away has seen enough.
+fn print(text: &str) -> Result<u8, Fault> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Fault::failed(format_args!("failed to write to stdout: {error}")))
+        }
+        _ => Ok(0),
+    }
+}
+
+/// Runs a future to its end, and gives up what it left behind.
+fn block_on<T>(future: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    let runtime = runtime().map_err(|error| Fault::failed(format_args!("failed to start threads: {error}")))?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_timeout(LAST_WAIT);
+    result
+}
+
+fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()
+}

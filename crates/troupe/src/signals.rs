@@ -1,25 +1,17 @@
-//! Signals as a stream of wishes. What a wish leads to is decided by who hears it.
+//! The system's signals as a stream. What one leads to is decided by who hears it.
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// What a signal asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// End what is being done (SIGINT).
-    Interrupt,
-    /// End the program, in order (SIGTERM, or SIGHUP: the terminal is gone).
-    Terminate,
-}
+use tokio::signal::unix::{self, SignalKind, signal};
+use troupe_wire::headless::Signal;
 
 /// The signals of this process, from when it was made on.
 pub(crate) struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
+    interrupt: unix::Signal,
+    terminate: unix::Signal,
+    hang_up: unix::Signal,
 }
 
 impl Signals {
-    /// Takes the signals from the system's hands, which would end the process at once.
+    /// Takes the signals out of the system's hands, which would end the process at once.
     ///
     /// # Errors
     /// When the system refuses.
@@ -31,12 +23,12 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one.
-    pub(crate) async fn next(&mut self) -> Wish {
+    /// Waits for the next one. A hang-up, which says that the terminal is gone, asks for the same as SIGTERM.
+    pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::Terminate,
-            _ = self.hang_up.recv() => Wish::Terminate,
-            _ = self.interrupt.recv() => Wish::Interrupt,
+            _ = self.terminate.recv() => Signal::Terminate,
+            _ = self.hang_up.recv() => Signal::Terminate,
+            _ = self.interrupt.recv() => Signal::Interrupt,
         }
     }
 }

@@ -111,12 +111,16 @@ impl Judge<'_> {
             Access::Read(path) => self.file(Deed::Read, path),
             Access::Write(path) => self.file(Deed::Write, path),
             Access::Exec(command) => self.command(command),
-            Access::Fetch { host } => self.named(&format!("nothing allows fetching from {host}"), Level::Ask, |matcher| {
-                matches!(matcher, Matcher::Domain(pattern) if covers_host(pattern, host))
-            }),
-            Access::Spawn { agent } => self.named("", Level::Free, |matcher| {
-                matches!(matcher, Matcher::Agent(name) if name.matches(agent))
-            }),
+            Access::Fetch { host } => self.named(
+                &format!("nothing allows fetching from {host}"),
+                Level::Ask,
+                |matcher| matches!(matcher, Matcher::Domain(pattern) if covers_host(pattern, host)),
+            ),
+            Access::Spawn { agent } => self.named(
+                "",
+                Level::Free,
+                |matcher| matches!(matcher, Matcher::Agent(name) if name.matches(agent)),
+            ),
             Access::Own => Finding::free(),
             Access::Unknown => Finding::new(Level::Ask, "nothing allows it"),
         }
@@ -124,7 +128,9 @@ impl Judge<'_> {
 
     /// Judges what rules cover by name; `otherwise` is for what no rule covers.
     fn named(&self, reason: &str, otherwise: Level, covers: impl Fn(&Matcher) -> bool) -> Finding {
-        let hit = |behaviour| self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| &rule.text);
+        let hit = |behaviour| {
+            self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| &rule.text)
+        };
         if let Some(rule) = hit(Behaviour::Deny) {
             Finding::new(Level::Deny, format!("the rule `{rule}` denies it"))
         } else if let Some(rule) = hit(Behaviour::Ask) {
@@ -145,7 +151,9 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
         (Mode::BypassPermissions, _) => Level::Free,
         (Mode::DontAsk, Level::Ask | Level::Hard | Level::Bound) => Level::Deny,
         (Mode::Plan, _) if found.writes => Level::Deny,
-        (Mode::Plan | Mode::Review, Level::Allowed) | (Mode::Micro, Level::Free | Level::Allowed) => Level::Ask,
+        (Mode::Plan | Mode::Review, Level::Allowed) | (Mode::Micro, Level::Free | Level::Allowed) => {
+            Level::Ask
+        }
         (_, level) => level,
     };
     let reason = match (found.reason.as_str(), mode) {
@@ -154,7 +162,9 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
         }
         ("", Mode::Plan) => "it may change something while planning".to_owned(),
         ("", _) => "each such call is approved in this mode".to_owned(),
-        (reason, Mode::DontAsk) if found.level != Level::Deny => format!("{reason}, and nobody is asked in this mode"),
+        (reason, Mode::DontAsk) if found.level != Level::Deny => {
+            format!("{reason}, and nobody is asked in this mode")
+        }
         (reason, _) => reason.to_owned(),
     };
     match level {
@@ -162,7 +172,11 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
         Level::Deny => Verdict::Deny(reason),
         Level::Ask | Level::Hard | Level::Bound => {
             let hard = level != Level::Ask;
-            let suggestions = if hard || matches!(mode, Mode::Plan | Mode::Review | Mode::Micro) { Vec::new() } else { suggest(call) };
+            let suggestions = if hard || matches!(mode, Mode::Plan | Mode::Review | Mode::Micro) {
+                Vec::new()
+            } else {
+                suggest(call)
+            };
             Verdict::Ask(Asking { reason, blocked_path: found.path, suggestions, hard })
         }
     }
@@ -179,7 +193,9 @@ fn suggest(call: &Judged<'_>) -> Vec<Update> {
     for access in call.access {
         let update = match access {
             Access::Exec(command) => exact_rule(&command.text).map(rule),
-            Access::Write(_) => Some(Update::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session }),
+            Access::Write(_) => {
+                Some(Update::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session })
+            }
             Access::Fetch { host } if is_plain_host(host) => Some(rule(format!("WebFetch(domain:{host})"))),
             Access::Read(path) => path.typed.parent().map(|folder| Update::AddDirectories {
                 directories: vec![folder.display().to_string()],
@@ -198,9 +214,14 @@ fn exact_rule(line: &str) -> Option<String> {
     const LONGEST: usize = 2000;
     let line = line.trim();
     // A star is escaped; one that already is can't be told from that.
-    (line.len() <= LONGEST && !line.is_empty() && !line.contains("\\*")).then(|| format!("Bash({})", line.replace('*', "\\*")))
+    (line.len() <= LONGEST && !line.is_empty() && !line.contains("\\*"))
+        .then(|| format!("Bash({})", line.replace('*', "\\*")))
 }
 
 fn is_plain_host(host: &str) -> bool {
     !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
 }
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

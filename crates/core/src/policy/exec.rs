@@ -15,7 +15,7 @@ use super::protect::{is_protected, is_repository};
 use super::readonly;
 use super::rule::Matcher;
 use super::target::{Deed, Target, targets};
-use super::wrapper::{base_name, layers};
+use super::wrapper::{MAX_LAYERS, base_name, layers};
 
 impl Judge<'_> {
     /// Judges a whole line.
@@ -38,18 +38,22 @@ impl Judge<'_> {
 
     /// Whether a rule names the very line.
     fn allows_line(&self, command: &Command) -> bool {
-        self.rules.of(Behaviour::Allow).any(|(_, matcher)| {
-            matches!(matcher, Matcher::Command(pattern) if pattern.is_exactly(&command.text))
-        })
+        self.rules.of(Behaviour::Allow).any(
+            |(_, matcher)| matches!(matcher, Matcher::Command(pattern) if pattern.is_exactly(&command.text)),
+        )
     }
 
     /// The rules that deny or ask, on a part and all that it wraps.
     fn by_rules(&self, part: &Simple) -> Finding {
         let texts = part.texts();
         let mut found = Finding::free();
-        for layer in layers(&texts) {
+        let layers = layers(&texts);
+        if layers.len() == MAX_LAYERS {
+            found = Finding::new(Level::Hard, "it wraps too many commands in each other");
+        }
+        for layer in layers {
             let words = &part.words[layer.start..layer.start + layer.words.len()];
-            found = found.and(self.by_rule(&Spelling { raw: raw(words), words: layer.words }));
+            found = found.and(self.by_rule(&Spelling { raw: raw(words), words: layer.words.to_vec() }));
         }
         found
     }
@@ -66,7 +70,9 @@ impl Judge<'_> {
             return Finding::new(Level::Deny, format!("the rule `{rule}` denies `{}`", short(&spelling.raw)));
         }
         match hit(Behaviour::Ask) {
-            Some(rule) => Finding::new(Level::Bound, format!("the rule `{rule}` asks about `{}`", short(&spelling.raw))),
+            Some(rule) => {
+                Finding::new(Level::Bound, format!("the rule `{rule}` asks about `{}`", short(&spelling.raw)))
+            }
             None => Finding::free(),
         }
     }
@@ -96,7 +102,10 @@ impl Judge<'_> {
                     let reason = format!("what `{shown}` removes can't be known before it runs");
                     Finding { writes: true, ..Finding::new(level, reason) }
                 }
-                Deed::Write => Finding { writes: true, ..Finding::new(Level::Ask, format!("what `{shown}` writes can't be known before it runs")) },
+                Deed::Write => Finding {
+                    writes: true,
+                    ..Finding::new(Level::Ask, format!("what `{shown}` writes can't be known before it runs"))
+                },
                 Deed::Read => Finding::free(),
             };
         };
@@ -104,10 +113,14 @@ impl Judge<'_> {
         let mut found = Finding::free();
         for path in [&uses.typed, &uses.resolved] {
             if let Some(rule) = self.rule_for(Behaviour::Deny, target.deed, path) {
-                found = found.and(Finding::new(Level::Deny, format!("the rule `{rule}` denies {}", path.display())));
+                found = found
+                    .and(Finding::new(Level::Deny, format!("the rule `{rule}` denies {}", path.display())));
             }
             if let Some(rule) = self.rule_for(Behaviour::Ask, target.deed, path) {
-                found = found.and(Finding::new(Level::Bound, format!("the rule `{rule}` asks about {}", path.display())));
+                found = found.and(Finding::new(
+                    Level::Bound,
+                    format!("the rule `{rule}` asks about {}", path.display()),
+                ));
             }
             match target.deed {
                 Deed::Read => {}
@@ -120,7 +133,11 @@ impl Judge<'_> {
     /// What no rule opens: files that decide what runs, and removals that lose too much.
     fn by_danger(&self, target: &Target, path: &Path) -> Finding {
         let shown = path.display();
-        let found = |level, reason: String| Finding { path: Some(shown.to_string()), writes: true, ..Finding::new(level, reason) };
+        let found = |level, reason: String| Finding {
+            path: Some(shown.to_string()),
+            writes: true,
+            ..Finding::new(level, reason)
+        };
         if target.deed == Deed::Remove {
             let whole_folder = target.glob && path.file_name().is_some_and(|name| name == "*");
             let lost = if whole_folder { path.parent().unwrap_or(path) } else { path };
@@ -145,7 +162,9 @@ impl Judge<'_> {
 
     /// Words of any program against the rules that deny reading: the file may be read, so nothing allows it.
     fn by_operand(&self, word: &Word, part: &Simple, command: &Command) -> Finding {
-        if matches!(part.words.first().map(Word::text), Some("echo" | "printf")) || word.text().starts_with('-') && !word.text().contains('=') {
+        if matches!(part.words.first().map(Word::text), Some("echo" | "printf"))
+            || word.text().starts_with('-') && !word.text().contains('=')
+        {
             return Finding::free();
         }
         let text = word.text();
@@ -155,7 +174,10 @@ impl Judge<'_> {
             let uses = paths_of(&path, command);
             for path in [&uses.typed, &uses.resolved] {
                 if let Some(rule) = self.rule_for(Behaviour::Deny, Deed::Read, path) {
-                    return Finding::new(Level::Hard, format!("it names {}, which the rule `{rule}` denies", path.display()));
+                    return Finding::new(
+                        Level::Hard,
+                        format!("it names {}, which the rule `{rule}` denies", path.display()),
+                    );
                 }
             }
         }
@@ -164,11 +186,15 @@ impl Judge<'_> {
 
     /// A wildcard that could stand for a file which may not be read.
     fn by_glob(&self, text: &str) -> Finding {
-        let hit = self.rules.of(Behaviour::Deny).find(|(_, matcher)| {
-            matches!(matcher, Matcher::Read(pattern) if pattern.may_meet(text))
-        });
+        let hit = self
+            .rules
+            .of(Behaviour::Deny)
+            .find(|(_, matcher)| matches!(matcher, Matcher::Read(pattern) if pattern.may_meet(text)));
         match hit {
-            Some((rule, _)) => Finding::new(Level::Hard, format!("`{text}` may stand for what the rule `{}` denies", rule.text)),
+            Some((rule, _)) => Finding::new(
+                Level::Hard,
+                format!("`{text}` may stand for what the rule `{}` denies", rule.text),
+            ),
             None => Finding::free(),
         }
     }
@@ -179,19 +205,27 @@ impl Judge<'_> {
             // Whoever runs the text asks, or has a rule for the very text.
             Origin::Text => return Finding::free(),
             Origin::Substitution => {
-                return Finding::new(Level::Ask, format!("`{}` runs in a substitution", short(&raw(&part.words))));
+                return Finding::new(
+                    Level::Ask,
+                    format!("`{}` runs in a substitution", short(&raw(&part.words))),
+                );
             }
             Origin::Line => {}
         }
         let redirects = self.by_redirects(part, command);
         if part.words.is_empty() {
             let harmless = assigns_harmlessly(part);
-            return redirects.and(if harmless { Finding::free() } else { Finding::new(Level::Ask, "it sets a variable that may change what runs") });
+            return redirects.and(if harmless {
+                Finding::free()
+            } else {
+                Finding::new(Level::Ask, "it sets a variable that may change what runs")
+            });
         }
         let inside = |word: &Word| self.reads_inside(word, part, command);
         let git = part.texts().first().is_some_and(|program| base_name(program) == "git");
         if git && !self.rules.is_trusted() {
-            return redirects.and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
+            return redirects
+                .and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
         }
         if readonly::needs_no_rule(part, inside) {
             return redirects;
@@ -209,7 +243,7 @@ impl Judge<'_> {
         let Some((grip, skipped)) = self.grip(part) else {
             return ask(format!("nothing allows `{shown}`"));
         };
-        if grip == Grip::Exact && skipped == 0 {
+        if grip == Grip::Exact && skipped == 0 && part.assignments.is_empty() {
             return Finding { writes, ..Finding::new(Level::Allowed, "") };
         }
         if !part.is_static() {
@@ -219,11 +253,17 @@ impl Judge<'_> {
             return ask(format!("`{shown}` sets a variable that may change what runs"));
         }
         let named = match grip {
-            Grip::Words(named) => skipped + named,
-            Grip::Exact => part.words.len(),
+            Grip::Words(named) => named,
+            Grip::Exact => part.words.len() - skipped,
         };
-        if let Some(why) = hazard(part, named) {
+        if let Some(why) = hazard(part, skipped, named) {
             return ask(why);
+        }
+        let program = part.words.get(skipped).map_or("", Word::text);
+        if !readonly::takes_any_name(program)
+            && part.words.iter().any(|w| w.glob && w.raw.starts_with(['*', '?', '[']))
+        {
+            return ask(format!("a file name may be taken for an option of `{program}`"));
         }
         for target in targets(part, self.place).iter().filter(|target| target.deed != Deed::Read) {
             let found = self.by_write(target, command);
@@ -253,9 +293,7 @@ impl Judge<'_> {
                 .filter(|grip| *grip == Grip::Exact || !dynamic)
                 .max();
             if let Some(grip) = best {
-                // The text of an exact rule has no assignments that it does not show.
-                let hidden = skip > 0 || !part.assignments.is_empty();
-                return Some((grip, if hidden && grip == Grip::Exact { skip.max(1) } else { skip }));
+                return Some((grip, skip));
             }
             skip += match &texts[skip..] {
                 ["nohup", _, ..] => 1,
@@ -268,7 +306,9 @@ impl Judge<'_> {
     /// A write that a rule for the program covers: literal, inside, not protected.
     fn by_write(&self, target: &Target, command: &Command) -> Finding {
         let ask = |reason: String| Finding { writes: true, ..Finding::new(Level::Ask, reason) };
-        let Some(path) = &target.path else { return ask(format!("what `{}` writes can't be known", target.text)) };
+        let Some(path) = &target.path else {
+            return ask(format!("what `{}` writes can't be known", target.text));
+        };
         if target.glob {
             return ask(format!("`{}` may stand for any file", target.text));
         }
@@ -292,7 +332,10 @@ impl Judge<'_> {
                 RedirectKind::Copy => {}
                 RedirectKind::Text if unknown && self.only_text(redirect.target.raw.as_str()) => {}
                 RedirectKind::Text | RedirectKind::Read | RedirectKind::Write if unknown => {
-                    found = found.and(Finding::new(Level::Ask, format!("`{}` is only known to the shell", short(&redirect.target.raw))));
+                    found = found.and(Finding::new(
+                        Level::Ask,
+                        format!("`{}` is only known to the shell", short(&redirect.target.raw)),
+                    ));
                 }
                 RedirectKind::Text | RedirectKind::Read | RedirectKind::Write => {}
             }
@@ -326,12 +369,14 @@ impl Judge<'_> {
             && EDITORS.contains(&program)
             && part.is_static()
             && part.assignments.is_empty()
-            && hazard(part, 1).is_none();
+            && hazard(part, 0, 1).is_none();
         edits && {
             let targets = targets(part, self.place);
             !targets.is_empty()
                 && targets.iter().all(|target| match &target.path {
-                    Some(path) if !target.glob => self.file(target.deed, &paths_of(path, command)).level <= Level::Allowed,
+                    Some(path) if !target.glob => {
+                        self.file(target.deed, &paths_of(path, command)).level <= Level::Allowed
+                    }
                     _ => false,
                 })
         }

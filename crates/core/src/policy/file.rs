@@ -22,7 +22,11 @@ impl Judge<'_> {
     fn path(&self, deed: Deed, path: &Path) -> Finding {
         let shown = path.display().to_string();
         let writes = deed != Deed::Read;
-        let found = |level, reason: String| Finding { path: Some(shown.clone()), writes, ..Finding::new(level, reason) };
+        let found = |level, reason: String| Finding {
+            path: Some(shown.clone()),
+            writes,
+            ..Finding::new(level, reason)
+        };
         if let Some(rule) = self.rule_for(Behaviour::Deny, deed, path) {
             return found(Level::Deny, format!("the rule `{rule}` denies {shown}"));
         }
@@ -51,10 +55,18 @@ impl Judge<'_> {
     pub(super) fn rule_for(&self, behaviour: Behaviour, deed: Deed, path: &Path) -> Option<&str> {
         let covers = |matcher: &Matcher| match (matcher, deed) {
             (Matcher::Read(pattern), Deed::Read) => pattern.covers(path, self.place, self.rules.folds()),
-            (Matcher::Read(pattern), _) => behaviour == Behaviour::Deny && pattern.covers(path, self.place, self.rules.folds()),
-            (Matcher::Edit(pattern), Deed::Write | Deed::Remove) => pattern.covers(path, self.place, self.rules.folds()),
-            (Matcher::Edit(pattern), Deed::Read) => behaviour == Behaviour::Allow && pattern.covers(path, self.place, self.rules.folds()),
-            (Matcher::Every(name), Deed::Write | Deed::Remove) => behaviour == Behaviour::Allow && name.is_literal() && name.matches("Edit"),
+            (Matcher::Read(pattern), _) => {
+                behaviour == Behaviour::Deny && pattern.covers(path, self.place, self.rules.folds())
+            }
+            (Matcher::Edit(pattern), Deed::Write | Deed::Remove) => {
+                pattern.covers(path, self.place, self.rules.folds())
+            }
+            (Matcher::Edit(pattern), Deed::Read) => {
+                behaviour == Behaviour::Allow && pattern.covers(path, self.place, self.rules.folds())
+            }
+            (Matcher::Every(name), Deed::Write | Deed::Remove) => {
+                behaviour == Behaviour::Allow && name.is_literal() && name.matches("Edit")
+            }
             _ => false,
         };
         self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| rule.text.as_str())
@@ -63,7 +75,9 @@ impl Judge<'_> {
     /// Whether a path is one of the folders to work in, or below one.
     pub(super) fn is_inside(&self, path: &Path) -> bool {
         self.place.roots.iter().any(|root| {
-            path.starts_with(root) || (self.rules.folds() && Path::new(&fold(&path.to_string_lossy())).starts_with(fold(&root.to_string_lossy())))
+            path.starts_with(root)
+                || (self.rules.folds()
+                    && Path::new(&fold(&path.to_string_lossy())).starts_with(fold(&root.to_string_lossy())))
         })
     }
 }

@@ -51,28 +51,171 @@ const LOG: &str = "0123456789pusnabBwMCDzSGLlqvritcUeghFEPIWk";
 
 /// Long options that only choose what is shown, by whole name.
 const LONG: &[&str] = &[
-    "oneline", "stat", "name-only", "name-status", "graph", "all", "decorate", "pretty", "format", "abbrev-commit",
-    "no-abbrev-commit", "abbrev", "no-merges", "merges", "author", "committer", "grep", "since", "until", "after",
-    "before", "max-count", "skip", "reverse", "date", "follow", "patch", "no-patch", "cached", "staged", "word-diff",
-    "color", "no-color", "numstat", "shortstat", "summary", "compact-summary", "unified", "ignore-space-change",
-    "ignore-all-space", "ignore-blank-lines", "minimal", "patience", "histogram", "find-renames", "find-copies",
-    "diff-filter", "first-parent", "topo-order", "date-order", "author-date-order", "branches", "tags", "remotes",
-    "raw", "no-ext-diff", "no-textconv", "no-renames", "relative", "dirstat", "check", "exit-code", "quiet",
-    "function-context", "left-right", "cherry-pick", "cherry-mark", "source", "porcelain", "short", "branch",
-    "untracked-files", "ignored", "show-toplevel", "show-prefix", "show-cdup", "git-dir", "git-common-dir",
-    "is-inside-work-tree", "verify", "show-current", "list", "contains", "no-contains", "merged", "no-merged",
-    "sort", "verbose", "others", "modified", "deleted", "exclude-standard", "count", "stage", "full-index",
-    "no-decorate", "show-stash", "ahead-behind", "points-at", "symbolic-full-name", "abbrev-ref", "long", "dirty",
-    "always", "exact-match", "match", "line-porcelain", "root", "full-tree", "numbered", "email", "not",
-    "pickaxe-all", "pickaxe-regex", "no-prefix", "invert-grep", "perl-regexp", "extended-regexp", "fixed-strings",
-    "ignore-case", "line-number", "files-with-matches", "word-regexp", "heading", "break", "boundary", "column",
-    "is-ancestor", "heads", "objects", "name-only", "no-notes", "parents", "children", "simplify-by-decoration",
-    "diff-algorithm", "inter-hunk-context", "submodule", "ws-error-highlight", "text", "full-history", "merge",
-    "cc", "no-walk", "walk-reflogs", "mailmap", "no-mailmap", "tree", "sparse", "dense",
+    "oneline",
+    "stat",
+    "name-only",
+    "name-status",
+    "graph",
+    "all",
+    "decorate",
+    "pretty",
+    "format",
+    "abbrev-commit",
+    "no-abbrev-commit",
+    "abbrev",
+    "no-merges",
+    "merges",
+    "author",
+    "committer",
+    "grep",
+    "since",
+    "until",
+    "after",
+    "before",
+    "max-count",
+    "skip",
+    "reverse",
+    "date",
+    "follow",
+    "patch",
+    "no-patch",
+    "cached",
+    "staged",
+    "word-diff",
+    "color",
+    "no-color",
+    "numstat",
+    "shortstat",
+    "summary",
+    "compact-summary",
+    "unified",
+    "ignore-space-change",
+    "ignore-all-space",
+    "ignore-blank-lines",
+    "minimal",
+    "patience",
+    "histogram",
+    "find-renames",
+    "find-copies",
+    "diff-filter",
+    "first-parent",
+    "topo-order",
+    "date-order",
+    "author-date-order",
+    "branches",
+    "tags",
+    "remotes",
+    "raw",
+    "no-ext-diff",
+    "no-textconv",
+    "no-renames",
+    "relative",
+    "dirstat",
+    "check",
+    "exit-code",
+    "quiet",
+    "function-context",
+    "left-right",
+    "cherry-pick",
+    "cherry-mark",
+    "source",
+    "porcelain",
+    "short",
+    "branch",
+    "untracked-files",
+    "ignored",
+    "show-toplevel",
+    "show-prefix",
+    "show-cdup",
+    "git-dir",
+    "git-common-dir",
+    "is-inside-work-tree",
+    "verify",
+    "show-current",
+    "list",
+    "contains",
+    "no-contains",
+    "merged",
+    "no-merged",
+    "sort",
+    "verbose",
+    "others",
+    "modified",
+    "deleted",
+    "exclude-standard",
+    "count",
+    "stage",
+    "full-index",
+    "no-decorate",
+    "show-stash",
+    "ahead-behind",
+    "points-at",
+    "symbolic-full-name",
+    "abbrev-ref",
+    "long",
+    "dirty",
+    "always",
+    "exact-match",
+    "match",
+    "line-porcelain",
+    "root",
+    "full-tree",
+    "numbered",
+    "email",
+    "not",
+    "pickaxe-all",
+    "pickaxe-regex",
+    "no-prefix",
+    "invert-grep",
+    "perl-regexp",
+    "extended-regexp",
+    "fixed-strings",
+    "ignore-case",
+    "line-number",
+    "files-with-matches",
+    "word-regexp",
+    "heading",
+    "break",
+    "boundary",
+    "column",
+    "is-ancestor",
+    "heads",
+    "objects",
+    "name-only",
+    "no-notes",
+    "parents",
+    "children",
+    "simplify-by-decoration",
+    "diff-algorithm",
+    "inter-hunk-context",
+    "submodule",
+    "ws-error-highlight",
+    "text",
+    "full-history",
+    "merge",
+    "cc",
+    "no-walk",
+    "walk-reflogs",
+    "mailmap",
+    "no-mailmap",
+    "tree",
+    "sparse",
+    "dense",
 ];
 
 /// Keys that `-c` may set without changing what runs.
-const KEYS: &[&str] = &["color.", "column.", "log.date", "log.decorate", "core.quotepath", "core.abbrev", "diff.renames", "user.name", "user.email", "advice."];
+const KEYS: &[&str] = &[
+    "color.",
+    "column.",
+    "log.date",
+    "log.decorate",
+    "core.quotepath",
+    "core.abbrev",
+    "diff.renames",
+    "user.name",
+    "user.email",
+    "advice.",
+];
 
 /// Splits off the options before the sub-command. None when one of them moves the repository, the programs
 /// or the configuration.
@@ -80,7 +223,10 @@ fn after_globals<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut rest = words.get(1..)?;
     loop {
         match rest {
-            ["--no-pager" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" | "-P", after @ ..] => rest = after,
+            [
+                "--no-pager" | "--no-optional-locks" | "--literal-pathspecs" | "--no-replace-objects" | "-P",
+                after @ ..,
+            ] => rest = after,
             ["-c", pair, after @ ..] => {
                 let key = pair.split('=').next().unwrap_or(pair).to_lowercase();
                 KEYS.iter().any(|known| key.starts_with(known)).then_some(())?;
@@ -98,7 +244,9 @@ pub(super) fn reads(words: &[&str]) -> bool {
     let Some(rest) = after_globals(words) else { return false };
     let Some((sub, rest)) = rest.split_first() else { return false };
     let (sub, rest) = match (*sub, rest) {
-        ("stash", [inner @ ("list" | "show"), rest @ ..]) => (if *inner == "list" { "log" } else { "show" }, rest),
+        ("stash", [inner @ ("list" | "show"), rest @ ..]) => {
+            (if *inner == "list" { "log" } else { "show" }, rest)
+        }
         ("worktree", ["list", rest @ ..]) => ("status", rest),
         ("reflog", []) => ("log", rest),
         ("reflog", ["show", rest @ ..]) => ("log", rest),
@@ -138,16 +286,59 @@ pub(super) fn files(rest: &[Word]) -> Vec<&Word> {
 
 /// Sub-commands that run programs, or set what runs.
 const RUNS: &[&str] = &[
-    "difftool", "mergetool", "filter-branch", "config", "daemon", "instaweb", "gui", "citool", "hook", "web--browse",
-    "send-email", "imap-send", "svn", "p4", "cvsserver", "upload-pack", "receive-pack", "shell", "remote-ext",
-    "credential", "help", "maintenance", "fast-import", "bugreport", "request-pull",
+    "difftool",
+    "mergetool",
+    "filter-branch",
+    "config",
+    "daemon",
+    "instaweb",
+    "gui",
+    "citool",
+    "hook",
+    "web--browse",
+    "send-email",
+    "imap-send",
+    "svn",
+    "p4",
+    "cvsserver",
+    "upload-pack",
+    "receive-pack",
+    "shell",
+    "remote-ext",
+    "credential",
+    "help",
+    "maintenance",
+    "fast-import",
+    "bugreport",
+    "request-pull",
 ];
 
 /// Long options of any sub-command that run a program, write a file, or open an editor.
 const POWERS: &[&str] = &[
-    "upload-pack", "receive-pack", "exec", "output", "output-directory", "ext-diff", "open-files-in-pager", "extcmd",
-    "tool", "edit", "edit-description", "interactive", "template", "config", "separate-git-dir", "show-signature",
-    "gpg-sign", "strategy", "no-index", "reference", "patch-with-editor", "textconv", "paginate", "filters",
+    "upload-pack",
+    "receive-pack",
+    "exec",
+    "output",
+    "output-directory",
+    "ext-diff",
+    "open-files-in-pager",
+    "extcmd",
+    "tool",
+    "edit",
+    "edit-description",
+    "interactive",
+    "template",
+    "config",
+    "separate-git-dir",
+    "show-signature",
+    "gpg-sign",
+    "strategy",
+    "no-index",
+    "reference",
+    "patch-with-editor",
+    "textconv",
+    "paginate",
+    "filters",
 ];
 
 /// Why a `git` command asks even when a rule allows it.
@@ -162,7 +353,8 @@ pub(super) fn hazard(words: &[&str]) -> Option<String> {
     for word in rest.iter().take_while(|word| **word != "--") {
         if let Some(long) = word.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
-            if !LONG.contains(&name) && POWERS.iter().any(|power| abbreviates(name, power)) && name != "patch" {
+            if !LONG.contains(&name) && POWERS.iter().any(|power| abbreviates(name, power)) && name != "patch"
+            {
                 return Some(format!("`--{name}` of git may run a program or write a file"));
             }
         }
@@ -172,7 +364,8 @@ pub(super) fn hazard(words: &[&str]) -> Option<String> {
     }
     let has = |letters: &str| {
         rest.iter().any(|w| {
-            w.strip_prefix('-').is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|c| letters.contains(c)))
+            w.strip_prefix('-')
+                .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|c| letters.contains(c)))
         })
     };
     let first = rest.iter().find(|w| !w.starts_with('-')).copied().unwrap_or("");
@@ -184,14 +377,17 @@ pub(super) fn hazard(words: &[&str]) -> Option<String> {
         "clone" | "fetch" | "pull" | "push" | "ls-remote" | "init" => has("uc") && matches!(*sub, "clone"),
         "add" => has("eip"),
         "commit" => {
-            let said = has("mFCt") || rest.iter().any(|w| {
-                ["--message", "--file", "--no-edit", "--reuse-message", "--fixup", "--dry-run"].iter().any(|o| w.starts_with(o))
-            });
+            let said = has("mFCt")
+                || rest.iter().any(|w| {
+                    ["--message", "--file", "--no-edit", "--reuse-message", "--fixup", "--dry-run"]
+                        .iter()
+                        .any(|o| w.starts_with(o))
+                });
             has("e") && !has("m") || rest.contains(&"-e") || !said
         }
         "tag" => has("asu") && !has("mF"),
         "notes" => matches!(first, "edit" | "add" if !has("mF")),
-        "archive" | "format-patch" | "bundle" => has("o"),
+        "archive" | "format-patch" | "bundle" => has("o") || rest.iter().any(|w| w.starts_with("--rem")),
         "remote" => matches!(first, "add" | "set-url"),
         "worktree" | "replace" => matches!(first, "--edit"),
         "apply" | "am" => has("i"),

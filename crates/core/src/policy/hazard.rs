@@ -26,17 +26,51 @@ const fn power(
 }
 
 const POWERS: &[Power] = &[
-    power(&["man", "apropos"], "PHXTZ", &["pager", "html", "gxditview", "troff-device", "preprocessor", "config-file"], &[]),
+    power(
+        &["man", "apropos"],
+        "PHXTZ",
+        &["pager", "html", "gxditview", "troff-device", "preprocessor", "config-file"],
+        &[],
+    ),
     power(&["sort"], "T", &["compress-program", "temporary-directory", "files0-from"], &[]),
     power(&["history"], "awrcd", &[], &[]),
     power(&["fc"], "es", &[], &[]),
     power(&["rg"], "z", &["pre", "hostname-bin", "search-zip"], &[]),
     power(&["ag", "ack"], "", &["pager", "ackrc"], &[]),
     power(&["fd", "fdfind"], "xX", &["exec", "exec-batch"], &[]),
-    power(&["tar", "bsdtar", "gtar"], "IFP", &["checkpoint-action", "to-command", "use-compress-program", "rsh-command", "rmt-command", "info-script", "new-volume-script", "absolute-names"], &[]),
-    power(&["less", "more", "most"], "oOkKt", &["lesskey-file", "lesskey-src", "log-file", "LOG-FILE", "lesskey-content", "tag"], &[]),
-    power(&["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"], "cSsuUwWilE", &["cmd", "remote", "servername"], &[]),
-    power(&["emacs", "emacsclient"], "leLf", &["eval", "execute", "load", "funcall", "script", "batch", "batch"], &[]),
+    power(
+        &["tar", "bsdtar", "gtar"],
+        "IFP",
+        &[
+            "checkpoint-action",
+            "to-command",
+            "use-compress-program",
+            "rsh-command",
+            "rmt-command",
+            "info-script",
+            "new-volume-script",
+            "absolute-names",
+        ],
+        &[],
+    ),
+    power(
+        &["less", "more", "most"],
+        "oOkKt",
+        &["lesskey-file", "lesskey-src", "log-file", "LOG-FILE", "lesskey-content", "tag"],
+        &[],
+    ),
+    power(
+        &["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"],
+        "cSsuUwWilE",
+        &["cmd", "remote", "servername"],
+        &[],
+    ),
+    power(
+        &["emacs", "emacsclient"],
+        "leLf",
+        &["eval", "execute", "load", "funcall", "script", "batch", "batch"],
+        &[],
+    ),
     power(&["nano", "pico"], "sT", &["speller", "rcfile"], &[]),
     power(&["zip"], "T", &["test", "unzip-command"], &["-TT", "-T"]),
     power(&["ssh"], "oFIJLRDPES", &[], &[]),
@@ -44,11 +78,23 @@ const POWERS: &[Power] = &[
     power(&["rsync"], "e", &["rsh", "rsync-path", "config", "password-file"], &[]),
     power(&["curl"], "KT", &["config", "engine", "upload-file", "netrc-file", "unix-socket"], &[]),
     power(&["wget"], "ei", &["execute", "use-askpass", "config", "input-file"], &[]),
-    power(&["make", "gmake"], "", &["eval"], &[]),
+    power(&["make", "gmake"], "fCI", &["eval", "file", "makefile", "directory", "include-dir"], &[]),
     power(&["ninja"], "t", &[], &[]),
-    power(&["cargo"], "", &["config"], &[]),
-    power(&["npm", "pnpm", "yarn", "bun"], "", &["script-shell", "node-options", "scripts-prepend-node-path", "prefix"], &["exec", "x", "dlx", "config", "set", "explore", "edit"]),
-    power(&["go"], "", &[], &["generate", "env", "tool", "-toolexec", "-exec"]),
+    power(&["cargo"], "C", &["config", "manifest-path"], &[]),
+    power(
+        &["npm", "pnpm", "yarn", "bun"],
+        "",
+        &["script-shell", "node-options", "scripts-prepend-node-path", "prefix", "cwd", "dir"],
+        &["exec", "x", "dlx", "config", "set", "explore", "edit"],
+    ),
+    power(
+        &["go"],
+        "",
+        &[],
+        &["generate", "env", "tool", "-toolexec", "-exec", "-C", "-vettool", "-overlay", "-modfile"],
+    ),
+    power(&["gh"], "", &["web", "editor"], &["alias", "extension", "config", "codespace"]),
+    power(&["pytest"], "pc", &["rootdir", "confcutdir", "config-file"], &[]),
     power(&["docker", "podman"], "H", &["host", "config", "context"], &["exec", "run", "cp"]),
     power(&["kubectl"], "", &["kubeconfig"], &["exec", "edit", "cp", "debug", "plugin"]),
     power(&["gdb", "lldb"], "xoksp", &["eval-command", "command", "ex", "args"], &[]),
@@ -83,36 +129,99 @@ const POWERS: &[Power] = &[
 
 /// Builtins that run text, change which program runs, or evaluate their words again.
 const SETTINGS: &[&str] = &[
-    "eval", "source", ".", "trap", "alias", "unalias", "export", "declare", "typeset", "local", "readonly", "let", "set",
-    "shopt", "enable", "hash", "bind", "complete", "compgen", "unset", "mapfile", "readarray", "env", "umask",
-    "ulimit", "fg", "bg", "disown", "kill", "exec",
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "alias",
+    "unalias",
+    "export",
+    "declare",
+    "typeset",
+    "local",
+    "readonly",
+    "let",
+    "set",
+    "shopt",
+    "enable",
+    "hash",
+    "bind",
+    "complete",
+    "compgen",
+    "unset",
+    "mapfile",
+    "readarray",
+    "env",
+    "umask",
+    "ulimit",
+    "fg",
+    "bg",
+    "disown",
+    "kill",
+    "exec",
 ];
 
 /// Programs that run a text or a file as a program, and the letters that may stand before the file.
 const INTERPRETERS: &[(&str, &str)] = &[
-    ("python", "uBOEsSIqd"), ("perl", "wWtT"), ("ruby", "wWv"), ("node", ""), ("nodejs", ""), ("deno", ""), ("bun", ""),
-    ("php", "q"), ("lua", ""), ("luajit", ""), ("tclsh", ""), ("wish", ""), ("expect", ""), ("osascript", ""),
-    ("pwsh", ""), ("powershell", ""), ("Rscript", ""), ("R", ""), ("julia", ""), ("guile", ""), ("racket", ""),
-    ("sbcl", ""), ("elixir", ""), ("erl", ""), ("ghci", ""), ("runghc", ""), ("scala", ""), ("groovy", ""),
-    ("clojure", ""), ("ocaml", ""), ("swift", ""), ("irb", ""), ("ipython", ""), ("ts-node", ""), ("tsx", ""),
-    ("m4", ""), ("bc", "lqs"), ("dc", ""), ("ed", ""), ("ex", ""), ("gnuplot", ""), ("octave", ""),
+    ("python", "uBOEsSIqd"),
+    ("perl", "wWtT"),
+    ("ruby", "wWv"),
+    ("node", ""),
+    ("nodejs", ""),
+    ("deno", ""),
+    ("bun", ""),
+    ("php", "q"),
+    ("lua", ""),
+    ("luajit", ""),
+    ("tclsh", ""),
+    ("wish", ""),
+    ("expect", ""),
+    ("osascript", ""),
+    ("pwsh", ""),
+    ("powershell", ""),
+    ("Rscript", ""),
+    ("R", ""),
+    ("julia", ""),
+    ("guile", ""),
+    ("racket", ""),
+    ("sbcl", ""),
+    ("elixir", ""),
+    ("erl", ""),
+    ("ghci", ""),
+    ("runghc", ""),
+    ("scala", ""),
+    ("groovy", ""),
+    ("clojure", ""),
+    ("ocaml", ""),
+    ("swift", ""),
+    ("irb", ""),
+    ("ipython", ""),
+    ("ts-node", ""),
+    ("tsx", ""),
+    ("m4", ""),
+    ("bc", "lqs"),
+    ("dc", ""),
+    ("ed", ""),
+    ("ex", ""),
+    ("gnuplot", ""),
+    ("octave", ""),
 ];
 
-/// Why a command asks although a rule allows it. `named` words at its start stand in the rule itself.
-pub(super) fn hazard(part: &Simple, named: usize) -> Option<String> {
+/// Why a command asks although a rule allows it. `skip` words in front are plain wrappers that the rule
+/// passes over; the `named` words after them stand in the rule itself.
+pub(super) fn hazard(part: &Simple, skip: usize, named: usize) -> Option<String> {
     let texts = part.texts();
-    let mut all = layers(&texts);
-    // A plain wrapper runs what it is told; the rest of the words is judged in its place.
-    let last = all.pop()?;
+    let all = layers(texts.get(skip..)?);
     for outer in &all {
-        let inner_named = all.iter().chain([&last]).any(|inner| inner.start > outer.start && inner.start < named);
-        let harmless = matches!(outer.words[..], ["nohup", ..]) || is_plain_timeout(&outer.words);
-        if !inner_named && !harmless {
+        let wraps = all
+            .iter()
+            .filter(|inner| inner.start > outer.start && inner.start < outer.start + outer.words.len());
+        let mut inner_starts = wraps.map(|inner| inner.start).peekable();
+        if inner_starts.peek().is_some() && !inner_starts.any(|start| start < named) {
             return Some(format!("`{}` runs another program", outer.words.first().unwrap_or(&"")));
         }
     }
-    all.push(last);
-    all.iter().find_map(|layer| of_words(&layer.words, part, named.saturating_sub(layer.start)))
+    all.iter().find_map(|layer| of_words(layer.words, part, named.saturating_sub(layer.start)))
 }
 
 /// `timeout 5 …`, with a duration and nothing else.
@@ -122,7 +231,9 @@ pub(super) fn is_plain_timeout(words: &[&str]) -> bool {
 
 fn is_duration(text: &str) -> bool {
     let digits = text.trim_end_matches(['s', 'm', 'h', 'd']);
-    text.len() - digits.len() <= 1 && !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
+    text.len() - digits.len() <= 1
+        && !digits.is_empty()
+        && digits.chars().all(|c| c.is_ascii_digit() || c == '.')
 }
 
 fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
@@ -142,27 +253,28 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         "git" => return git::hazard(words),
         "find" | "fd" => {
             let risky = ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-files0-from"];
-            if let Some(word) = rest.iter().find(|w| risky.contains(w) || w.starts_with("-fprint")) {
-                return Some(format!("`{word}` of find writes or runs a program"));
-            }
+            let word = rest.iter().find(|w| risky.contains(w) || w.starts_with("-fprint"))?;
+            return Some(format!("`{word}` of find writes or runs a program"));
         }
         "sed" | "gsed" => return script::sed_hazard(rest),
         "awk" | "gawk" | "mawk" | "nawk" => return script::awk_hazard(rest),
-        "test" | "[" | "[[" => {
-            if rest.iter().any(|w| matches!(*w, "-v" | "-R")) || is_arithmetic(rest) {
-                return Some("the test evaluates its words again".into());
-            }
+        "test" | "[" | "[[" if rest.iter().any(|w| matches!(*w, "-v" | "-R")) || is_arithmetic(rest) => {
+            return Some("the test evaluates its words again".into());
         }
         "echo" => return None,
+        "read" | "wait" | "getopts" if rest.iter().any(|w| w.contains('[')) => {
+            return Some(format!("`{name}` evaluates its words again"));
+        }
+        "sqlite3" if rest.iter().any(|w| w.starts_with('.')) => {
+            return Some("a command of sqlite3 may run a program".into());
+        }
         "less" | "more" | "vim" | "vi" | "nvim" | "view" | "emacs" | "nano" | "most"
             if rest.iter().any(|w| w.starts_with('+')) =>
         {
             return Some(format!("`{name}` runs a start command"));
         }
-        "make" | "gmake" => {
-            if rest.iter().any(|w| w.split_once('=').is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS"))) {
-                return Some("it sets which shell make runs".into());
-            }
+        "make" | "gmake" if rest.iter().any(|w| sets_shell(w)) => {
+            return Some("it sets which shell make runs".into());
         }
         "ssh" if rest.iter().filter(|w| !w.starts_with('-')).count() > 1 => {
             return Some("`ssh` runs a command on another machine".into());
@@ -170,6 +282,11 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         _ => {}
     }
     POWERS.iter().filter(|power| power.names.contains(&name)).find_map(|power| power.found(name, rest, named))
+}
+
+/// Whether a word sets a variable of make that names a program.
+fn sets_shell(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS"))
 }
 
 /// Whether a test compares numbers that are none: those are evaluated.
@@ -187,7 +304,8 @@ impl Power {
             let hit = if let Some(long) = word.strip_prefix("--") {
                 self.long.iter().any(|own| abbreviates(long, own)) || self.words.contains(word)
             } else if let Some(bundle) = word.strip_prefix('-') {
-                self.words.contains(word) || bundle.chars().any(|c| self.letters.contains(c))
+                self.words.iter().any(|own| word.split('=').next() == Some(*own))
+                    || bundle.chars().any(|c| self.letters.contains(c))
             } else {
                 // A sub-command that stands in the rule is what the rule is about.
                 self.words.contains(word) && at + 1 >= named
@@ -197,7 +315,10 @@ impl Power {
             }
         }
         // Old bundles without a dash: `tar cIf`.
-        let old = self.names.contains(&"tar") && rest.first().is_some_and(|w| !w.starts_with('-') && w.contains(['I', 'F', 'P']) && !w.contains(['.', '/']));
+        let old = self.names.contains(&"tar")
+            && rest.first().is_some_and(|w| {
+                !w.starts_with('-') && w.contains(['I', 'F', 'P']) && !w.contains(['.', '/'])
+            });
         old.then(|| format!("an option of {name} may run a program"))
     }
 }
@@ -220,7 +341,11 @@ fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Optio
         }
     }
     let given = part.piped || part.redirects.iter().any(|r| r.kind != RedirectKind::Copy);
-    Some(if given { format!("`{name}` runs what it reads") } else { format!("`{name}` runs what is typed into it") })
+    Some(if given {
+        format!("`{name}` runs what it reads")
+    } else {
+        format!("`{name}` runs what is typed into it")
+    })
 }
 
 /// Whether the assignments in front leave what runs as it is.

@@ -25,8 +25,16 @@ const SAME: &[(char, &str)] = &[
 ];
 
 /// Options of `git` before its sub-command that take the next word.
-const GIT_VALUES: &[&str] =
-    &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix", "--attr-source"];
+const GIT_VALUES: &[&str] = &[
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--config-env",
+    "--super-prefix",
+    "--attr-source",
+];
 
 /// The options and operands of one command.
 #[derive(Clone, Debug, Default)]
@@ -52,11 +60,20 @@ impl<'a> Options<'a> {
         let mut after_option = false;
         let mut only_operands = false;
         let mut before = "";
-        for word in words.iter().skip(1).copied() {
+        // `tar xf a` is `tar -xf a`.
+        let bundled = matches!(words.first(), Some(&("tar" | "bsdtar" | "gtar")))
+            && words.get(1).is_some_and(|w| !w.starts_with('-'));
+        if bundled {
+            options.short.extend(words[1].chars());
+        }
+        for word in words.iter().skip(if bundled { 2 } else { 1 }).copied() {
             if only_operands || !word.starts_with('-') || word == "-" {
                 if after_option {
                     options.maybe_values.push(options.operands.len());
-                    if git && options.operands.len() == options.global_values.len() && GIT_VALUES.contains(&before) {
+                    if git
+                        && options.operands.len() == options.global_values.len()
+                        && GIT_VALUES.contains(&before)
+                    {
                         options.global_values.push(options.operands.len());
                     }
                 }
@@ -92,12 +109,10 @@ impl<'a> Options<'a> {
     }
 
     fn has_letter(&self, letter: char) -> bool {
-        let named = |name: &str| {
-            SAME.iter().any(|(c, long)| *c == letter && abbreviates(name, long))
-        };
+        let named = |name: &str| SAME.iter().any(|(c, long)| *c == letter && abbreviates(name, long));
         self.short.contains(&letter)
             || self.long.iter().any(|name| named(name))
-            || SAME.iter().any(|(c, long)| *c == letter && self.short.iter().any(|s| SAME.contains(&(*s, long)) && s.eq_ignore_ascii_case(c)))
+            || (matches!(letter, 'r' | 'R') && self.short.iter().any(|given| matches!(given, 'r' | 'R')))
     }
 
     fn has_long(&self, wanted: &str) -> bool {
@@ -109,13 +124,17 @@ impl<'a> Options<'a> {
         }) || (!valued && SAME.iter().any(|(c, long)| *long == name && self.short.contains(c)))
     }
 
-    /// The operands, with and without those that may be values of options.
-    pub(super) fn readings(&self) -> Vec<Vec<&'a str>> {
+    /// The operands, with and without values of options. `loose` leaves out those that only may be values.
+    pub(super) fn readings(&self, loose: bool) -> Vec<Vec<&'a str>> {
         let without = |values: &[usize]| -> Vec<&'a str> {
             let kept = self.operands.iter().enumerate().filter(|(at, _)| !values.contains(at));
             kept.map(|(_, word)| *word).collect()
         };
-        vec![self.operands.clone(), without(&self.global_values), without(&self.maybe_values)]
+        let mut readings = vec![self.operands.clone(), without(&self.global_values)];
+        if loose {
+            readings.push(without(&self.maybe_values));
+        }
+        readings
     }
 }
 

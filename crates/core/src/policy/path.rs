@@ -105,7 +105,11 @@ impl PathPattern {
             (if stem.contains('/') { Anchor::Workspace } else { Anchor::Anywhere }, text)
         };
         let rest = rest.trim_end_matches('/');
-        let anchor = if anchor == Anchor::Anywhere && rest.contains('/') && !wide { Anchor::Workspace } else { anchor };
+        let anchor = if anchor == Anchor::Anywhere && rest.contains('/') && !wide {
+            Anchor::Workspace
+        } else {
+            anchor
+        };
         let rest = if rest.is_empty() { "**" } else { rest };
         // A folder's own name fits with all below it.
         let stem = rest.strip_suffix("/**").filter(|stem| !stem.is_empty());
@@ -146,14 +150,12 @@ impl PathPattern {
 
     fn fits(&self, rest: &str, folds: bool) -> bool {
         let globs = if folds { &self.folded } else { &self.exact };
-        let parts: Vec<&str> = rest.split('/').collect();
-        let first = if self.anchor == Anchor::Anywhere { parts.len() } else { 1 };
-        (0..first).any(|from| {
-            (from..parts.len()).any(|to| {
-                let tried = parts[from..=to].join("/");
-                globs.iter().any(|glob| glob.is_match(&tried))
-            })
-        })
+        let any = |text: &str| globs.iter().any(|glob| glob.is_match(text));
+        if self.anchor == Anchor::Anywhere {
+            return rest.split('/').any(any);
+        }
+        let ends = rest.match_indices('/').map(|(at, _)| at).chain([rest.len()]);
+        ends.into_iter().any(|end| any(&rest[..end]))
     }
 
     /// The path of a pattern without wildcards.

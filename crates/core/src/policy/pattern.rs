@@ -74,7 +74,10 @@ impl CommandPattern {
                 let fits = tried.iter().any(|text| self.wild.matches(text) || self.longer(text));
                 return fits.then_some(Grip::Words(self.literal_words()));
             }
-            return tried.iter().any(|text| self.wild.matches(text)).then_some(Grip::Words(self.literal_words()));
+            return tried
+                .iter()
+                .any(|text| self.wild.matches(text))
+                .then_some(Grip::Words(self.literal_words()));
         }
         if self.is_exactly(&command.raw) {
             return Some(if self.open { Grip::Words(given.len()) } else { Grip::Exact });
@@ -120,8 +123,10 @@ impl CommandPattern {
     /// Options in any order and form, operands in theirs.
     fn catches_words(&self, given: &[&str], home: &str) -> bool {
         let Some(own) = &self.words else { return false };
-        let glued = !self.open && own.last().is_some_and(|word| word.ends_with('*') && !word.ends_with("\\*"));
-        let own: Vec<&str> = own.iter().map(|word| if glued { word.trim_end_matches('*') } else { word }).collect();
+        let glued =
+            !self.open && own.last().is_some_and(|word| word.ends_with('*') && !word.ends_with("\\*"));
+        let own: Vec<&str> =
+            own.iter().map(|word| if glued { word.trim_end_matches('*') } else { word }).collect();
         let (Some(program), Some(given_program)) = (own.first(), given.first()) else { return false };
         if !Wildcard::new(base_name(program)).matches(given_program) || (own.len() == 1 && glued) {
             return false;
@@ -137,12 +142,12 @@ impl CommandPattern {
         let wanted = ours.operands.join(" ");
         let wild = Wildcard::new(&wanted);
         let longer = Wildcard::new(&format!("{wanted} *"));
-        theirs.readings().iter().any(|operands| {
+        theirs.readings(open).iter().any(|operands| {
             let text = operands.join(" ");
             let texts = [text.replace(home, "~"), text];
-            texts.iter().any(|text| {
-                wild.matches(text) || (open && (wanted.is_empty() || longer.matches(text)))
-            })
+            texts
+                .iter()
+                .any(|text| wild.matches(text) || (open && (wanted.is_empty() || longer.matches(text))))
         })
     }
 

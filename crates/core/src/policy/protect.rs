@@ -8,19 +8,80 @@ use super::path::fold;
 
 /// Folders whose content is protected.
 const FOLDERS: &[&str] = &[
-    ".git", ".troupe", ".claude", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer", ".yarn", ".mvn", ".ssh",
-    ".gnupg", ".aws", ".kube", ".docker", ".jj", ".hg", ".svn", ".cursor", ".zed", ".direnv", ".githooks",
-    "git~1", "troupe~1", "claude~1",
+    ".git",
+    ".troupe",
+    ".claude",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".cargo",
+    ".devcontainer",
+    ".yarn",
+    ".mvn",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".kube",
+    ".docker",
+    ".jj",
+    ".hg",
+    ".svn",
+    ".cursor",
+    ".zed",
+    ".direnv",
+    ".githooks",
+    "git~1",
+    "troupe~1",
+    "claude~1",
 ];
 
 /// Files that are protected by name.
 const FILES: &[&str] = &[
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
-    ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".inputrc", ".envrc",
-    ".gitconfig", ".gitmodules", ".gitattributes", ".npmrc", ".yarnrc", ".yarnrc.yml", ".yarnrc.yaml", ".pypirc",
-    ".netrc", ".mcp.json", ".claude.json", ".pre-commit-config.yaml", ".pre-commit-config.yml", "lefthook.yml",
-    "lefthook.yaml", ".lefthook.yml", "gradle-wrapper.properties", "maven-wrapper.properties", ".vimrc", ".exrc",
-    ".nvimrc", ".tmux.conf", ".pythonrc", ".xprofile", ".xinitrc", ".curlrc", ".wgetrc", "authorized_keys",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".inputrc",
+    ".envrc",
+    ".gitconfig",
+    ".gitmodules",
+    ".gitattributes",
+    ".npmrc",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".yarnrc.yaml",
+    ".pypirc",
+    ".netrc",
+    ".mcp.json",
+    ".claude.json",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    "gradle-wrapper.properties",
+    "maven-wrapper.properties",
+    ".vimrc",
+    ".exrc",
+    ".nvimrc",
+    ".tmux.conf",
+    ".pythonrc",
+    ".xprofile",
+    ".xinitrc",
+    ".curlrc",
+    ".wgetrc",
+    "authorized_keys",
 ];
 
 /// Folders below `.config` that are protected.
@@ -29,7 +90,8 @@ const CONFIG: &[&str] = &["git", "fish", "autostart", "systemd", "troupe", "nvim
 /// Whether a path is protected. Names below the roots count from their root: a workspace may lie in a
 /// worktree of another.
 pub(super) fn is_protected(path: &Path, place: &Place) -> bool {
-    let root = place.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.components().count());
+    let root =
+        place.roots.iter().filter(|root| path.starts_with(root)).max_by_key(|root| root.components().count());
     let below = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
     let folded = fold(&below.to_string_lossy());
     let names: Vec<&str> = folded.split('/').filter(|name| !name.is_empty()).collect();
@@ -45,5 +107,6 @@ pub(super) fn is_protected(path: &Path, place: &Place) -> bool {
 
 /// Whether a path is a repository's own folder or below it.
 pub(super) fn is_repository(path: &Path) -> bool {
-    path.components().any(|part| matches!(fold(&part.as_os_str().to_string_lossy()).as_str(), ".git" | "git~1"))
+    path.components()
+        .any(|part| matches!(fold(&part.as_os_str().to_string_lossy()).as_str(), ".git" | "git~1"))
 }

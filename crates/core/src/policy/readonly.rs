@@ -46,18 +46,132 @@ const fn reader(
 }
 
 const READERS: &[Reader] = &[
-    reader("ls", "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1", "IwT", &["all", "almost-all", "color", "directory", "human-readable", "recursive", "reverse", "size", "sort=", "time=", "time-style=", "full-time", "classify", "group-directories-first", "inode", "no-group", "numeric-uid-gid"], Files),
-    reader("cat", "AbeEnstTuv", "", &["number", "number-nonblank", "show-all", "show-ends", "show-tabs", "squeeze-blank"], Files),
+    reader(
+        "ls",
+        "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
+        "IwT",
+        &[
+            "all",
+            "almost-all",
+            "color",
+            "directory",
+            "human-readable",
+            "recursive",
+            "reverse",
+            "size",
+            "sort=",
+            "time=",
+            "time-style=",
+            "full-time",
+            "classify",
+            "group-directories-first",
+            "inode",
+            "no-group",
+            "numeric-uid-gid",
+        ],
+        Files,
+    ),
+    reader(
+        "cat",
+        "AbeEnstTuv",
+        "",
+        &["number", "number-nonblank", "show-all", "show-ends", "show-tabs", "squeeze-blank"],
+        Files,
+    ),
     reader("echo", "neE", "", &[], Text),
     reader("pwd", "LP", "", &[], Most(0)),
     reader("head", "qvz0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose"], Files),
     reader("tail", "qvzfF0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose", "follow"], Files),
-    reader("grep", "abcEFGhHiIlLnoPqrRsTUvVwxyzZ0123456789", "ABCmed", &["after-context=", "before-context=", "context=", "max-count=", "regexp=", "color", "colour", "count", "extended-regexp", "fixed-strings", "perl-regexp", "basic-regexp", "ignore-case", "invert-match", "line-number", "line-regexp", "word-regexp", "with-filename", "no-filename", "only-matching", "quiet", "silent", "recursive", "dereference-recursive", "files-with-matches", "files-without-match", "include=", "exclude=", "exclude-dir=", "text", "no-messages", "null"], Pattern),
+    reader(
+        "grep",
+        "abcEFGhHiIlLnoPqrRsTUvVwxyzZ0123456789",
+        "ABCmed",
+        &[
+            "after-context=",
+            "before-context=",
+            "context=",
+            "max-count=",
+            "regexp=",
+            "color",
+            "colour",
+            "count",
+            "extended-regexp",
+            "fixed-strings",
+            "perl-regexp",
+            "basic-regexp",
+            "ignore-case",
+            "invert-match",
+            "line-number",
+            "line-regexp",
+            "word-regexp",
+            "with-filename",
+            "no-filename",
+            "only-matching",
+            "quiet",
+            "silent",
+            "recursive",
+            "dereference-recursive",
+            "files-with-matches",
+            "files-without-match",
+            "include=",
+            "exclude=",
+            "exclude-dir=",
+            "text",
+            "no-messages",
+            "null",
+        ],
+        Pattern,
+    ),
     reader("wc", "cmlLw", "", &["bytes", "chars", "lines", "words", "max-line-length"], Files),
     reader("which", "a", "", &["all"], Text),
-    reader("diff", "abBcdeEiNnpqrstTuwyZ0123456789", "UCLW", &["brief", "unified=", "context=", "recursive", "new-file", "ignore-case", "ignore-all-space", "ignore-space-change", "ignore-blank-lines", "side-by-side", "color", "report-identical-files", "text", "minimal", "label=", "width=", "exclude=", "strip-trailing-cr", "suppress-common-lines"], Files),
+    reader(
+        "diff",
+        "abBcdeEiNnpqrstTuwyZ0123456789",
+        "UCLW",
+        &[
+            "brief",
+            "unified=",
+            "context=",
+            "recursive",
+            "new-file",
+            "ignore-case",
+            "ignore-all-space",
+            "ignore-space-change",
+            "ignore-blank-lines",
+            "side-by-side",
+            "color",
+            "report-identical-files",
+            "text",
+            "minimal",
+            "label=",
+            "width=",
+            "exclude=",
+            "strip-trailing-cr",
+            "suppress-common-lines",
+        ],
+        Files,
+    ),
     reader("stat", "LftZ", "c", &["format=", "printf=", "terse", "dereference", "file-system"], Files),
-    reader("du", "0abcDhHkLlmPsSx", "dtB", &["all", "apparent-size", "bytes", "total", "max-depth=", "human-readable", "summarize", "exclude=", "one-file-system", "threshold=", "time", "si"], Files),
+    reader(
+        "du",
+        "0abcDhHkLlmPsSx",
+        "dtB",
+        &[
+            "all",
+            "apparent-size",
+            "bytes",
+            "total",
+            "max-depth=",
+            "human-readable",
+            "summarize",
+            "exclude=",
+            "one-file-system",
+            "threshold=",
+            "time",
+            "si",
+        ],
+        Files,
+    ),
     reader("cd", "LPe", "", &[], Files),
     // Beyond the first set: they read, and neither run programs nor print the environment.
     reader("true", "", "", &[], Text),
@@ -67,9 +181,29 @@ const READERS: &[Reader] = &[
     reader("printf", "", "", &[], Text),
     reader("basename", "az", "s", &["multiple", "suffix=", "zero"], Text),
     reader("dirname", "z", "", &["zero"], Text),
-    reader("realpath", "eLmPqsz", "", &["canonicalize-existing", "canonicalize-missing", "no-symlinks", "relative-to=", "quiet"], Files),
+    reader(
+        "realpath",
+        "eLmPqsz",
+        "",
+        &["canonicalize-existing", "canonicalize-missing", "no-symlinks", "relative-to=", "quiet"],
+        Files,
+    ),
     reader("readlink", "efmnqsvz", "", &["canonicalize", "no-newline"], Files),
-    reader("cut", "nsz", "bcdf", &["bytes=", "characters=", "delimiter=", "fields=", "complement", "only-delimited", "output-delimiter="], Files),
+    reader(
+        "cut",
+        "nsz",
+        "bcdf",
+        &[
+            "bytes=",
+            "characters=",
+            "delimiter=",
+            "fields=",
+            "complement",
+            "only-delimited",
+            "output-delimiter=",
+        ],
+        Files,
+    ),
     reader("tr", "cCdst", "", &["complement", "delete", "squeeze-repeats", "truncate-set1"], Text),
     reader("nl", "p", "bdfhilnsvw", &["body-numbering="], Files),
     reader("tac", "br", "s", &["before", "regex", "separator="], Files),
@@ -82,24 +216,86 @@ const READERS: &[Reader] = &[
     reader("seq", "w", "fs", &["equal-width", "separator=", "format="], Text),
     reader("uname", "amnoprsvi", "", &["all"], Most(0)),
     reader("nproc", "", "", &["all", "ignore="], Most(0)),
-    reader("sort", "bdfghiMnRrVcCmsuz", "kt", &["reverse", "unique", "numeric-sort", "human-numeric-sort", "version-sort", "key=", "field-separator=", "stable", "ignore-case", "check"], Files),
+    reader(
+        "sort",
+        "bdfghiMnRrVcCmsuz",
+        "kt",
+        &[
+            "reverse",
+            "unique",
+            "numeric-sort",
+            "human-numeric-sort",
+            "version-sort",
+            "key=",
+            "field-separator=",
+            "stable",
+            "ignore-case",
+            "check",
+        ],
+        Files,
+    ),
 ];
 
 /// Actions and tests of `find` that only read, with the number of words that each takes.
 const FIND: &[(&str, usize)] = &[
-    ("-name", 1), ("-iname", 1), ("-path", 1), ("-ipath", 1), ("-wholename", 1), ("-regex", 1), ("-iregex", 1),
-    ("-type", 1), ("-xtype", 1), ("-size", 1), ("-maxdepth", 1), ("-mindepth", 1), ("-mtime", 1), ("-mmin", 1),
-    ("-atime", 1), ("-amin", 1), ("-ctime", 1), ("-cmin", 1), ("-perm", 1), ("-user", 1), ("-group", 1),
-    ("-links", 1), ("-inum", 1), ("-printf", 1), ("-regextype", 1), ("-print", 0), ("-print0", 0), ("-ls", 0),
-    ("-empty", 0), ("-not", 0), ("!", 0), ("(", 0), (")", 0), ("-o", 0), ("-or", 0), ("-a", 0), ("-and", 0),
-    (",", 0), ("-prune", 0), ("-quit", 0), ("-depth", 0), ("-mount", 0), ("-xdev", 0), ("-true", 0), ("-false", 0),
-    ("-readable", 0), ("-writable", 0), ("-executable", 0), ("-nouser", 0), ("-nogroup", 0), ("-daystart", 0),
+    ("-name", 1),
+    ("-iname", 1),
+    ("-path", 1),
+    ("-ipath", 1),
+    ("-wholename", 1),
+    ("-regex", 1),
+    ("-iregex", 1),
+    ("-type", 1),
+    ("-xtype", 1),
+    ("-size", 1),
+    ("-maxdepth", 1),
+    ("-mindepth", 1),
+    ("-mtime", 1),
+    ("-mmin", 1),
+    ("-atime", 1),
+    ("-amin", 1),
+    ("-ctime", 1),
+    ("-cmin", 1),
+    ("-perm", 1),
+    ("-user", 1),
+    ("-group", 1),
+    ("-links", 1),
+    ("-inum", 1),
+    ("-printf", 1),
+    ("-regextype", 1),
+    ("-print", 0),
+    ("-print0", 0),
+    ("-ls", 0),
+    ("-empty", 0),
+    ("-not", 0),
+    ("!", 0),
+    ("(", 0),
+    (")", 0),
+    ("-o", 0),
+    ("-or", 0),
+    ("-a", 0),
+    ("-and", 0),
+    (",", 0),
+    ("-prune", 0),
+    ("-quit", 0),
+    ("-depth", 0),
+    ("-mount", 0),
+    ("-xdev", 0),
+    ("-true", 0),
+    ("-false", 0),
+    ("-readable", 0),
+    ("-writable", 0),
+    ("-executable", 0),
+    ("-nouser", 0),
+    ("-nogroup", 0),
+    ("-daystart", 0),
 ];
 
 /// Tests of `test` that read a file, or nothing but their words.
 const TESTS: &[&str] = &[
-    "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u", "-k", "-O", "-G", "-N",
-    "-z", "-n", "-t", "=", "==", "!=", "!", "-a", "-o", "(", ")", "-nt", "-ot", "-ef", "<", ">", "&&", "||",
+    "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S", "-g", "-u", "-k", "-O",
+    "-G", "-N", "-z", "-n", "-t", "=", "==", "!=", "!", "-a", "-o", "(", ")", "-nt", "-ot", "-ef", "<", ">",
+    "&&", "||",
 ];
 
 /// Whether a command is one of the read-only set, by its words alone. Gives the words that are files.
@@ -113,7 +309,10 @@ pub(super) fn reads(part: &Simple) -> Option<Vec<&Word>> {
         "git" => git::reads(&part.texts()).then(|| git::files(rest)),
         "find" => find(rest),
         "test" | "[" | "[[" => test(program.text(), rest),
-        "date" => rest.iter().all(|w| w.text().starts_with('+') || matches!(w.text(), "-u" | "-R" | "--utc" | "-I")).then(Vec::new),
+        "date" => rest
+            .iter()
+            .all(|w| w.text().starts_with('+') || matches!(w.text(), "-u" | "-R" | "--utc" | "-I"))
+            .then(Vec::new),
         "printf" if rest.first().is_some_and(|w| w.text().starts_with('-')) => None,
         name => READERS.iter().find(|reader| reader.name == name)?.files(rest),
     }
@@ -121,8 +320,19 @@ pub(super) fn reads(part: &Simple) -> Option<Vec<&Word>> {
 
 /// Whether a command is of the read-only set, reads inside the roots alone, and needs no rule.
 pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bool {
+    let program = part.words.first().map_or("", Word::text);
+    let named =
+        takes_any_name(program) || !part.words.iter().any(|w| w.glob && w.raw.starts_with(['*', '?', '[']));
     let nested = part.texts().first() == Some(&"git") && part.folder != super::Folder::default();
-    part.assignments.is_empty() && !nested && reads(part).is_some_and(|files| files.into_iter().all(inside))
+    part.assignments.is_empty()
+        && named
+        && !nested
+        && reads(part).is_some_and(|files| files.into_iter().all(inside))
+}
+
+/// Whether no file name can be an option that makes the program do more than read.
+pub(super) fn takes_any_name(program: &str) -> bool {
+    program != "sort" && READERS.iter().any(|reader| reader.name == program)
 }
 
 /// Whether a part leaves everything as it is: for scheduling, and for agents that may only read.
@@ -150,11 +360,31 @@ pub(super) fn is_sink(path: &str) -> bool {
 /// Variables that change how a program prints, not what it runs or reads.
 pub(super) fn is_harmless_variable(name: &str) -> bool {
     const NAMES: &[&str] = &[
-        "LANG", "LANGUAGE", "TZ", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "LINES",
-        "RUST_BACKTRACE", "RUST_LOG", "NODE_ENV", "CI", "DEBUG", "VERBOSE", "CARGO_TERM_COLOR", "PYTHONUNBUFFERED",
-        "PYTHONDONTWRITEBYTECODE", "GOOS", "GOARCH", "CGO_ENABLED", "FOO", "TERM",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR",
+        "CLICOLOR_FORCE",
+        "COLUMNS",
+        "LINES",
+        "RUST_BACKTRACE",
+        "RUST_LOG",
+        "NODE_ENV",
+        "CI",
+        "DEBUG",
+        "VERBOSE",
+        "CARGO_TERM_COLOR",
+        "PYTHONUNBUFFERED",
+        "PYTHONDONTWRITEBYTECODE",
+        "GOOS",
+        "GOARCH",
+        "CGO_ENABLED",
+        "TERM",
     ];
-    NAMES.contains(&name) || (name.starts_with("LC_") && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
+    NAMES.contains(&name)
+        || (name.starts_with("LC_") && name.chars().all(|c| c.is_ascii_uppercase() || c == '_'))
 }
 
 impl Reader {
@@ -235,10 +465,15 @@ fn test<'w>(program: &str, rest: &'w [Word]) -> Option<Vec<&'w Word>> {
     // Numbers are arithmetic, which evaluates text: they are compared only when they are numbers.
     let numeric = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
     let compares = rest.iter().any(|w| numeric.contains(&w.text()));
-    let plain = |w: &Word| !w.text().is_empty() && w.text().chars().all(|c| c.is_ascii_digit() || "$?#!".contains(c));
+    let plain =
+        |w: &Word| !w.text().is_empty() && w.text().chars().all(|c| c.is_ascii_digit() || "$?#!".contains(c));
     let safe = rest.iter().all(|w| {
         let text = w.text();
-        if compares { numeric.contains(&text) || plain(w) } else { !text.starts_with('-') || TESTS.contains(&text) }
+        if compares {
+            numeric.contains(&text) || plain(w)
+        } else {
+            !text.starts_with('-') || TESTS.contains(&text)
+        }
     });
     safe.then(|| rest.iter().filter(|w| w.text().contains('/')).collect())
 }

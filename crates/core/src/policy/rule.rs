@@ -60,11 +60,7 @@ pub(super) enum Matcher {
     /// Skills.
     Skill(Wildcard),
     /// A value at the top of the tool's input.
-    Param {
-        tool: String,
-        key: String,
-        value: Wildcard,
-    },
+    Param { tool: String, key: String, value: Wildcard },
     /// Nothing: accepted for the sake of older settings.
     Nothing,
 }
@@ -82,7 +78,7 @@ pub struct RuleFault {
 /// All rules of a session. Their order does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    rules: Vec<Rule>,
+    all: Vec<Rule>,
     untrusted: bool,
     folds: bool,
 }
@@ -132,19 +128,19 @@ impl Rules {
             }
         };
         if let Some(matcher) = matcher {
-            self.rules.push(Rule { text: text.into(), behaviour, scope, base, matcher });
+            self.all.push(Rule { text: text.into(), behaviour, scope, base, matcher });
         }
         fault.map_or(Ok(()), |what| Err(RuleFault { text: text.into(), what }))
     }
 
     /// The rules.
     pub fn iter(&self) -> impl Iterator<Item = &Rule> {
-        self.rules.iter()
+        self.all.iter()
     }
 
     /// Drops the rules that `keep` does not want.
     pub fn retain(&mut self, keep: impl FnMut(&Rule) -> bool) {
-        self.rules.retain(keep);
+        self.all.retain(keep);
     }
 
     /// Says whether the workspace is trusted; it is, unless said otherwise. In one that is not, `git` asks:
@@ -161,7 +157,7 @@ impl Rules {
     /// Looks up where rules without wildcards that deny or ask lead, so that they cover what a link points
     /// to. `look` gets an absolute path and gives it back with links followed.
     pub fn resolve(&mut self, place: &Place, mut look: impl FnMut(&Path) -> PathBuf) {
-        for rule in self.rules.iter_mut().filter(|rule| rule.behaviour != Behaviour::Allow) {
+        for rule in self.all.iter_mut().filter(|rule| rule.behaviour != Behaviour::Allow) {
             if let Matcher::Read(pattern) | Matcher::Edit(pattern) = &mut rule.matcher
                 && let Some(literal) = pattern.literal(place)
             {
@@ -183,7 +179,7 @@ impl Rules {
 
     /// The rules of one behaviour.
     pub(super) fn of(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &Matcher)> {
-        self.rules.iter().filter(move |rule| rule.behaviour == behaviour).map(|rule| (rule, &rule.matcher))
+        self.all.iter().filter(move |rule| rule.behaviour == behaviour).map(|rule| (rule, &rule.matcher))
     }
 
     /// The rule that covers every use of a tool, or this input of it.
@@ -196,16 +192,24 @@ impl Matcher {
     fn covers_tool(&self, tool: &str, input: &Value) -> bool {
         match self {
             Self::Every(name) => name.matches(tool) || (is_edit_tool(tool) && name.matches("Edit")),
-            Self::Param { tool: own, key, value } => own == tool && input.get(key).is_some_and(|given| match given {
-                Value::String(text) => value.matches(text),
-                Value::Bool(_) | Value::Number(_) => value.matches(&given.to_string()),
-                Value::Null | Value::Array(_) | Value::Object(_) => false,
-            }),
+            Self::Param { tool: own, key, value } => {
+                own == tool
+                    && input.get(key).is_some_and(|given| match given {
+                        Value::String(text) => value.matches(text),
+                        Value::Bool(_) | Value::Number(_) => value.matches(&given.to_string()),
+                        Value::Null | Value::Array(_) | Value::Object(_) => false,
+                    })
+            }
             Self::Skill(name) => {
                 let given = input.get("skill").or_else(|| input.get("name")).and_then(Value::as_str);
                 tool == "Skill" && given.is_some_and(|given| name.matches(given.trim_start_matches('/')))
             }
-            Self::Command(_) | Self::Read(_) | Self::Edit(_) | Self::Domain(_) | Self::Agent(_) | Self::Nothing => false,
+            Self::Command(_)
+            | Self::Read(_)
+            | Self::Edit(_)
+            | Self::Domain(_)
+            | Self::Agent(_)
+            | Self::Nothing => false,
         }
     }
 }
@@ -291,3 +295,7 @@ pub(super) fn covers_host(pattern: &str, host: &str) -> bool {
     (if deep { extra > 0 } else { extra == 0 })
         && wanted.iter().zip(&given[extra..]).all(|(wanted, given)| Wildcard::new(wanted).matches(given))
 }
+
+#[cfg(test)]
+#[path = "rule_tests.rs"]
+mod tests;

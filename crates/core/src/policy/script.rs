@@ -17,7 +17,21 @@ pub(super) fn sed_hazard(rest: &[&str]) -> Option<String> {
         } else if word.starts_with("--") {
             if is_long(word, &["expression"]) {
                 scripts.push(word.split_once('=').map(|(_, script)| script).or_else(|| words.next())?);
-            } else if !is_long(word, &["quiet", "silent", "regexp-extended", "in-place", "null-data", "separate", "debug", "posix", "sandbox", "unbuffered"]) {
+            } else if !is_long(
+                word,
+                &[
+                    "quiet",
+                    "silent",
+                    "regexp-extended",
+                    "in-place",
+                    "null-data",
+                    "separate",
+                    "debug",
+                    "posix",
+                    "sandbox",
+                    "unbuffered",
+                ],
+            ) {
                 return unknown();
             }
         } else {
@@ -69,7 +83,9 @@ fn is_plain_sed(script: &str) -> bool {
                 let Some(after) = after_substitution(after) else { return false };
                 after
             }
-            'a' | 'i' | 'c' => after.split_once('\n').filter(|_| !after.starts_with('\\')).map_or("", |(_, rest)| rest),
+            'a' | 'i' | 'c' => {
+                after.split_once('\n').filter(|_| !after.starts_with('\\')).map_or("", |(_, rest)| rest)
+            }
             _ => return false,
         };
     }
@@ -78,10 +94,10 @@ fn is_plain_sed(script: &str) -> bool {
 /// What follows the addresses in front of a command.
 fn after_address(mut rest: &str) -> Option<&str> {
     for _ in 0..2 {
-        rest = if rest.starts_with('/') {
-            after_delimited(&rest[1..], '/')?.trim_start_matches(['I', 'M'])
-        } else if rest.starts_with('$') {
-            &rest[1..]
+        rest = if let Some(pattern) = rest.strip_prefix('/') {
+            after_delimited(pattern, '/')?.trim_start_matches(['I', 'M'])
+        } else if let Some(after) = rest.strip_prefix('$') {
+            after
         } else {
             rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~' || c == '+')
         };
@@ -96,7 +112,8 @@ fn after_address(mut rest: &str) -> Option<&str> {
 
 /// What follows `s/a/b/flags`, if the flags are harmless.
 fn after_substitution(text: &str) -> Option<&str> {
-    let delimiter = text.chars().next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\')?;
+    let delimiter =
+        text.chars().next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && *c != '\\')?;
     let rest = after_delimited(&text[delimiter.len_utf8()..], delimiter)?;
     let rest = after_delimited(rest, delimiter)?;
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "gpiImM".contains(c));
@@ -141,7 +158,9 @@ pub(super) fn awk_hazard(rest: &[&str]) -> Option<String> {
         }
     }
     let risky = |text: &str| {
-        ["system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON", "PROCINFO", "/inet"].iter().any(|sign| text.contains(sign))
+        ["system", "getline", "|", ">", "@", "close", "fflush", "ENVIRON", "PROCINFO", "/inet"]
+            .iter()
+            .any(|sign| text.contains(sign))
     };
     // A comparison is fine; a `>` after print opens a file. Both look alike here, so both ask.
     program.filter(|text| risky(text)).map(|_| "the program of awk may write a file or run a program".into())
@@ -156,7 +175,17 @@ mod tests {
         for plain in ["s/a/b/g", "1,3p", "/x/d", "s|a/e|b/w|", "$!N", "2q", "/a/,/b/s/c/d/2"] {
             assert_eq!(sed_hazard(&["-n", plain, "f"]), None, "{plain}");
         }
-        for risky in ["s/a/b/e", "s/a/b/w out", "1e id", "w ../x", "r /etc/passwd", "s/a/b/ge", "/x/w f", "e", "1!e id"] {
+        for risky in [
+            "s/a/b/e",
+            "s/a/b/w out",
+            "1e id",
+            "w ../x",
+            "r /etc/passwd",
+            "s/a/b/ge",
+            "/x/w f",
+            "e",
+            "1!e id",
+        ] {
             assert!(sed_hazard(&[risky, "f"]).is_some(), "{risky}");
         }
         assert!(sed_hazard(&["-f", "script", "f"]).is_some());

@@ -79,7 +79,7 @@ const WRITERS: &[Writer] = &[
     writer("mkdir", "m", 0, Shape::Writes),
     writer("mkfifo", "m", 0, Shape::Writes),
     writer("mknod", "m", 0, Shape::Writes),
-    writer("truncate", "sr", 0, Shape::Writes),
+    writer("truncate", "sr", 0, Shape::Removes),
     writer("fallocate", "lo", 0, Shape::Writes),
     writer("chmod", "", 1, Shape::Writes),
     writer("chown", "", 1, Shape::Writes),
@@ -99,8 +99,28 @@ const WRITERS: &[Writer] = &[
 const OUTPUTS: &[(&str, &str, &[&str])] = &[
     ("sort", "o", &["output"]),
     ("tree", "o", &[]),
-    ("curl", "oDc", &["output", "output-dir", "dump-header", "cookie-jar", "trace", "trace-ascii", "stderr", "libcurl", "etag-save", "hsts", "alt-svc"]),
-    ("wget", "OoPa", &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies"]),
+    (
+        "curl",
+        "oDc",
+        &[
+            "output",
+            "output-dir",
+            "dump-header",
+            "cookie-jar",
+            "trace",
+            "trace-ascii",
+            "stderr",
+            "libcurl",
+            "etag-save",
+            "hsts",
+            "alt-svc",
+        ],
+    ),
+    (
+        "wget",
+        "OoPa",
+        &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies"],
+    ),
     ("gcc", "o", &[]),
     ("cc", "o", &[]),
     ("clang", "o", &[]),
@@ -111,36 +131,122 @@ const OUTPUTS: &[(&str, &str, &[&str])] = &[
     ("ln", "t", &["target-directory"]),
     ("install", "t", &["target-directory"]),
     ("git", "", &["output"]),
-    ("xxd", "r", &[]),
-    ("jq", "", &["output-file"]),
-    ("yq", "", &["split-exp"]),
     ("openssl", "", &["out"]),
     ("pandoc", "o", &["output"]),
-    ("ffmpeg", "", &[]),
-    ("diff", "", &["output"]),
-    ("uniq", "", &[]),
-    ("column", "", &[]),
-    ("find", "", &[]),
+    ("iconv", "o", &["output"]),
+    ("gpg", "o", &["output"]),
+    ("patch", "od", &["output", "directory"]),
 ];
 
 /// Programs that read their operands.
 const READERS: &[&str] = &[
-    "cat", "head", "tail", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "less", "more", "bat", "wc", "diff",
-    "cmp", "comm", "stat", "file", "sort", "uniq", "cut", "nl", "tac", "rev", "od", "xxd", "hexdump", "strings",
-    "base64", "base32", "jq", "yq", "awk", "gawk", "mawk", "sed", "paste", "join", "fold", "fmt", "column", "expand",
-    "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum", "zcat", "bzcat", "xzcat", "dd", "tar", "zip", "curl",
-    "source", ".", "view", "vim", "vi", "nano", "ls", "tree", "du", "find", "bash", "sh", "python", "python3", "node",
-    "perl", "ruby", "pr", "look", "split", "iconv", "openssl", "gpg", "scp", "rsync", "readlink", "realpath", "test",
-    "[", "[[", "xargs", "mapfile", "readarray", "pandoc",
+    "cat",
+    "head",
+    "tail",
+    "grep",
+    "egrep",
+    "fgrep",
+    "zgrep",
+    "rg",
+    "ag",
+    "ack",
+    "less",
+    "more",
+    "bat",
+    "wc",
+    "diff",
+    "cmp",
+    "comm",
+    "stat",
+    "file",
+    "sort",
+    "uniq",
+    "cut",
+    "nl",
+    "tac",
+    "rev",
+    "od",
+    "xxd",
+    "hexdump",
+    "strings",
+    "base64",
+    "base32",
+    "jq",
+    "yq",
+    "awk",
+    "gawk",
+    "mawk",
+    "sed",
+    "paste",
+    "join",
+    "fold",
+    "fmt",
+    "column",
+    "expand",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "cksum",
+    "zcat",
+    "bzcat",
+    "xzcat",
+    "dd",
+    "tar",
+    "zip",
+    "curl",
+    "source",
+    ".",
+    "view",
+    "vim",
+    "vi",
+    "nano",
+    "ls",
+    "tree",
+    "du",
+    "find",
+    "bash",
+    "sh",
+    "python",
+    "python3",
+    "node",
+    "perl",
+    "ruby",
+    "pr",
+    "look",
+    "split",
+    "iconv",
+    "openssl",
+    "gpg",
+    "scp",
+    "rsync",
+    "readlink",
+    "realpath",
+    "test",
+    "[",
+    "[[",
+    "xargs",
+    "mapfile",
+    "readarray",
+    "pandoc",
 ];
 
 /// Every file that the command, or one that it wraps, names.
 pub(super) fn targets(part: &Simple, place: &Place) -> Vec<Target> {
     let mut found = Vec::new();
     let texts = part.texts();
-    for layer in layers(&texts) {
+    let layers = layers(&texts);
+    for (at, layer) in layers.iter().enumerate() {
         let words = &part.words[layer.start..layer.start + layer.words.len()];
         of_words(words, part, place, &mut found);
+        // What `xargs` and `find` add to the words is only known when they run.
+        let fed = layers[..at].iter().any(|outer| {
+            matches!(outer.words.first().map(|w| base_name(w)), Some("xargs" | "parallel" | "find" | "fd"))
+        });
+        if fed && layer.words.first().is_some_and(|program| is_remover(program)) {
+            let text = layer.words.join(" ");
+            found.push(Target { deed: Deed::Remove, text, path: None, glob: false, apart: false });
+        }
     }
     for redirect in &part.redirects {
         let deed = match redirect.kind {
@@ -155,6 +261,11 @@ pub(super) fn targets(part: &Simple, place: &Place) -> Vec<Target> {
         }
     }
     found
+}
+
+fn is_remover(program: &str) -> bool {
+    let shape = WRITERS.iter().find(|writer| writer.name == base_name(program)).map(|writer| writer.shape);
+    matches!(shape, Some(Shape::Removes | Shape::Moves))
 }
 
 /// The paths that are worth resolving.
@@ -204,46 +315,84 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
             }
         }
         "find" => {
-            let starts: Vec<&Word> = rest.iter().take_while(|w| !w.text().starts_with(['-', '(', '!'])).collect();
-            let deed = if rest.iter().any(|w| w.text() == "-delete") { Deed::Remove } else { Deed::Read };
-            if starts.is_empty() {
-                push(deed, &Word::plain("."));
+            let starts: Vec<&Word> =
+                rest.iter().take_while(|w| !w.text().starts_with(['-', '(', '!'])).collect();
+            let deletes = rest.iter().any(|w| w.text() == "-delete");
+            let deed = if deletes { Deed::Remove } else { Deed::Read };
+            // What fits a name lies below the start; without one the start goes too.
+            let named = rest
+                .windows(2)
+                .find(|pair| matches!(pair[0].text(), "-name" | "-iname") && pair[1].text() != "*");
+            let below = named.filter(|_| deletes).map_or("", |pair| pair[1].text());
+            let here = Word::plain(".");
+            for start in if starts.is_empty() { vec![&here] } else { starts } {
+                let value = start.value.as_ref().map(|start| format!("{start}/{below}"));
+                push(deed, &Word { value, ..start.clone() });
             }
-            starts.iter().for_each(|word| push(deed, word));
             for pair in rest.windows(2) {
                 if pair[0].text().starts_with("-fprint") || pair[0].text() == "-fls" {
                     push(Deed::Write, &pair[1]);
                 }
             }
         }
-        "sed" | "perl" | "ruby" | "gsed" => {
+        "sed" | "perl" | "ruby" | "gsed" | "yq" => {
             let in_place = rest.iter().any(|w| {
                 is_long(w.text(), &["in-place"])
-                    || w.text().strip_prefix('-').is_some_and(|o| !o.starts_with('-') && o.split('s').next().is_some_and(|o| o.contains('i')))
+                    || w.text().strip_prefix('-').is_some_and(|o| {
+                        !o.starts_with('-') && o.split('s').next().is_some_and(|o| o.contains('i'))
+                    })
             });
-            let script_given = rest.iter().any(|w| matches!(w.text(), "-e" | "-f") || is_long(w.text(), &["expression", "file"]));
+            let script_given = rest
+                .iter()
+                .any(|w| matches!(w.text(), "-e" | "-f") || is_long(w.text(), &["expression", "file"]));
             let files = operands(rest, "efl").into_iter().skip(usize::from(!script_given));
             for word in files {
                 push(if in_place { Deed::Write } else { Deed::Read }, word);
             }
         }
         "git" => git(rest, &mut push),
+        "tar" | "bsdtar" | "gtar" => {
+            if let Some(archive) = tar_archive(rest) {
+                push(Deed::Write, &archive);
+            }
+        }
+        // The second operand is written.
+        "uniq" | "xxd" => {
+            for (at, word) in operands(rest, "fswNclgos").into_iter().enumerate() {
+                push(if at == 1 { Deed::Write } else { Deed::Read }, word);
+            }
+        }
+        // The first is.
+        "zip" => {
+            for (at, word) in operands(rest, "bix").into_iter().enumerate() {
+                push(if at == 0 { Deed::Write } else { Deed::Read }, word);
+            }
+        }
         _ => {
             if let Some(writer) = WRITERS.iter().find(|writer| writer.name == name) {
                 writer.targets(rest, &mut push);
             } else if READERS.contains(&name.as_str()) {
-                operands(rest, "").into_iter().for_each(|word| push(Deed::Read, word));
+                for word in operands(rest, "") {
+                    push(Deed::Read, word);
+                }
             }
         }
     }
     let outputs = outputs(&name, rest);
-    found.extend(outputs.into_iter().map(|word| Target { apart: true, ..target(Deed::Write, &word, part, place) }));
+    found.extend(
+        outputs.into_iter().map(|word| Target { apart: true, ..target(Deed::Write, &word, part, place) }),
+    );
 }
 
 impl Writer {
     fn targets(&self, rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
         let files: Vec<&Word> = operands(rest, self.values).into_iter().skip(self.skip).collect();
-        let into_folder = rest.iter().any(|w| w.text().starts_with("-t") || is_long(w.text(), &["target-directory"]));
+        let removes = self.name == "rsync"
+            && rest.iter().any(|w| {
+                is_long(w.text(), &["delete", "remove-source-files"]) || w.text().starts_with("--delete")
+            });
+        let into_folder =
+            rest.iter().any(|w| w.text().starts_with("-t") || is_long(w.text(), &["target-directory"]));
         for (at, word) in files.iter().enumerate() {
             let last = at + 1 == files.len() && !into_folder;
             let deed = match self.shape {
@@ -251,6 +400,7 @@ impl Writer {
                 Shape::Writes => Deed::Write,
                 Shape::Moves if last => Deed::Write,
                 Shape::Moves => Deed::Remove,
+                Shape::Copies if last && removes => Deed::Remove,
                 Shape::Copies if last => Deed::Write,
                 Shape::Copies => Deed::Read,
             };
@@ -281,7 +431,9 @@ fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
 
 /// The values of options that name what is written.
 fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
-    let Some((_, letters, longs)) = OUTPUTS.iter().find(|(program, ..)| *program == name) else { return Vec::new() };
+    let Some((_, letters, longs)) = OUTPUTS.iter().find(|(program, ..)| *program == name) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for (at, word) in rest.iter().enumerate() {
         let text = word.text();
@@ -296,6 +448,8 @@ fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
                     None => next(),
                 });
             }
+        } else if text.strip_prefix('-').is_some_and(|name| longs.contains(&name)) {
+            found.extend(next());
         } else if let Some(bundle) = text.strip_prefix('-')
             && let Some((i, c)) = bundle.char_indices().find(|(_, c)| letters.contains(*c))
         {
@@ -303,7 +457,36 @@ fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
             found.extend(if value < text.len() { Some(tail(word, value)) } else { next() });
         }
     }
+    found.retain(|word| word.text() != "-" && !is_sink(word.text()));
     found
+}
+
+/// The archive that `tar` makes.
+fn tar_archive(rest: &[Word]) -> Option<Word> {
+    let old = rest.first().filter(|w| !w.text().starts_with('-'));
+    let is_mode = |text: &str| text.contains(['c', 'r', 'u', 'A']);
+    let makes = old.is_some_and(|w| is_mode(w.text()))
+        || rest.iter().any(|w| match w.text().strip_prefix("--") {
+            Some(_) => is_long(w.text(), &["create", "append", "update", "concatenate", "delete"]),
+            None => w.text().strip_prefix('-').is_some_and(is_mode),
+        });
+    if !makes {
+        return None;
+    }
+    if old.is_some_and(|w| w.text().contains('f')) {
+        return rest.get(1).cloned();
+    }
+    for (at, word) in rest.iter().enumerate() {
+        let text = word.text();
+        if is_long(text, &["file"]) {
+            return text.find('=').map(|eq| tail(word, eq + 1)).or_else(|| rest.get(at + 1).cloned());
+        }
+        if let Some(f) = text.strip_prefix('-').filter(|o| !o.starts_with('-')).and_then(|o| o.find('f')) {
+            let value = f + 2;
+            return if value < text.len() { Some(tail(word, value)) } else { rest.get(at + 1).cloned() };
+        }
+    }
+    None
 }
 
 fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
@@ -312,9 +495,21 @@ fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
     match texts.get(sub) {
         Some(&"rm") => operands(&rest[sub + 1..], "").into_iter().for_each(|word| push(Deed::Remove, word)),
         Some(&"mv") => writer("mv", "", 0, Shape::Moves).targets(&rest[sub + 1..], push),
+        Some(&kind @ ("clone" | "worktree" | "init" | "bundle")) => {
+            let from = usize::from(kind != "init");
+            let places = operands(&rest[sub + 1..], "bocjuB");
+            let made =
+                kind != "worktree" || places.first().is_some_and(|w| matches!(w.text(), "add" | "move"));
+            for word in places.into_iter().skip(from).take(if made { 2 } else { 0 }) {
+                push(Deed::Write, word);
+            }
+        }
         _ => {
             for word in rest.iter().skip(sub + 1).filter(|w| !w.text().starts_with('-')) {
-                push(Deed::Read, &word.text().rfind(':').map_or_else(|| word.clone(), |at| tail(word, at + 1)));
+                push(
+                    Deed::Read,
+                    &word.text().rfind(':').map_or_else(|| word.clone(), |at| tail(word, at + 1)),
+                );
             }
         }
     }

@@ -33,12 +33,28 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("coproc", "", &[]),
     wrapper("noglob", "", &[]),
     wrapper("nocorrect", "", &[]),
-    Wrapper { assigns: true, ..wrapper("sudo", "ugpCchDRrtTUa", &["user", "group", "prompt", "chdir", "chroot", "host"]) },
+    Wrapper {
+        assigns: true,
+        ..wrapper("sudo", "ugpCchDRrtTUa", &["user", "group", "prompt", "chdir", "chroot", "host"])
+    },
     Wrapper { assigns: true, ..wrapper("doas", "uC", &[]) },
     wrapper("pkexec", "", &["user"]),
     wrapper("busybox", "", &[]),
     wrapper("toybox", "", &[]),
-    wrapper("xargs", "aEILnPsd", &["arg-file", "delimiter", "max-args", "max-lines", "max-procs", "max-chars", "replace", "process-slot-var"]),
+    wrapper(
+        "xargs",
+        "aEILnPsd",
+        &[
+            "arg-file",
+            "delimiter",
+            "max-args",
+            "max-lines",
+            "max-procs",
+            "max-chars",
+            "replace",
+            "process-slot-var",
+        ],
+    ),
     wrapper("parallel", "aIjnN", &["jobs", "arg-file", "max-args"]),
     wrapper("ionice", "cnpPu", &["class", "classdata"]),
     Wrapper { operands: 1, ..wrapper("chrt", "pT", &[]) },
@@ -62,14 +78,15 @@ const WRAPPERS: &[Wrapper] = &[
 ];
 
 /// Shells, which run text.
-pub(super) const SHELLS: &[&str] =
-    &["sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "su", "yash"];
+pub(super) const SHELLS: &[&str] = &[
+    "sh", "bash", "zsh", "dash", "ksh", "ksh93", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "su", "yash",
+];
 
 /// One command in the words of another, down to the innermost.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Layer<'a> {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Layer<'w, 'a> {
     /// Its words.
-    pub(super) words: Vec<&'a str>,
+    pub(super) words: &'w [&'a str],
     /// Which word of the whole is its first.
     pub(super) start: usize,
 }
@@ -79,16 +96,18 @@ pub(super) fn base_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
-/// The command itself, and the commands that wrappers in it run.
-pub(super) fn layers<'a>(words: &[&'a str]) -> Vec<Layer<'a>> {
-    const MOST: usize = 32;
-    let mut found = vec![Layer { words: words.to_vec(), start: 0 }];
+/// Most layers that are looked at; a command with so many is doubtful.
+pub(super) const MAX_LAYERS: usize = 64;
+
+/// The command itself, and the commands that wrappers in it run; [`MAX_LAYERS`] at most.
+pub(super) fn layers<'w, 'a>(words: &'w [&'a str]) -> Vec<Layer<'w, 'a>> {
+    let mut found = vec![Layer { words, start: 0 }];
     let mut next = 0;
-    while next < found.len() && found.len() < MOST {
-        let Layer { words, start } = found[next].clone();
-        for (from, to) in inner_commands(&words) {
-            found.push(Layer { words: words[from..to].to_vec(), start: start + from });
+    while let Some(&Layer { words, start }) = found.get(next) {
+        for (from, to) in inner_commands(words) {
+            found.push(Layer { words: &words[from..to], start: start + from });
         }
+        found.truncate(MAX_LAYERS);
         next += 1;
     }
     found
@@ -111,7 +130,8 @@ fn inner_commands(words: &[&str]) -> Vec<(usize, usize)> {
 fn found_by_find(words: &[&str]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        if matches!(*word, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch") {
+        if matches!(*word, "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch")
+        {
             let from = at + 1;
             let len = words[from..].iter().position(|w| matches!(*w, ";" | "+"));
             let to = len.map_or(words.len(), |len| from + len);
@@ -166,7 +186,7 @@ pub struct ShellText {
 pub fn runs_shell_text(words: &[&str]) -> ShellText {
     let mut run = ShellText::default();
     for layer in layers(words) {
-        add_texts(&layer.words, &mut run);
+        add_texts(layer.words, &mut run);
     }
     run
 }
@@ -175,28 +195,38 @@ fn add_texts(words: &[&str], run: &mut ShellText) {
     let Some((program, rest)) = words.split_first() else { return };
     let operands = || rest.iter().filter(|w| !w.starts_with('-'));
     match base_name(program) {
-        "eval" | "watch" | "parallel" => run.texts.push(rest.iter().filter(|w| **w != "--").copied().collect::<Vec<_>>().join(" ")),
+        "eval" | "watch" | "parallel" => {
+            run.texts.push(rest.iter().filter(|w| **w != "--").copied().collect::<Vec<_>>().join(" "));
+        }
         "ssh" => run.texts.push(operands().skip(1).copied().collect::<Vec<_>>().join(" ")),
         "trap" => run.texts.extend(operands().next().map(|w| (*w).to_owned())),
-        "alias" => run.texts.extend(rest.iter().filter_map(|w| w.split_once('=')).map(|(_, text)| text.to_owned())),
+        "alias" => {
+            run.texts.extend(rest.iter().filter_map(|w| w.split_once('=')).map(|(_, text)| text.to_owned()));
+        }
         "env" => {
             for (at, word) in rest.iter().enumerate() {
                 if matches!(*word, "-S" | "--split-string") {
                     run.texts.extend(rest.get(at + 1).map(|w| (*w).to_owned()));
-                } else if let Some(text) = word.strip_prefix("--split-string=").or_else(|| word.strip_prefix("-S")) {
+                } else if let Some(text) =
+                    word.strip_prefix("--split-string=").or_else(|| word.strip_prefix("-S"))
+                {
                     run.texts.push(text.to_owned());
                 }
             }
         }
         "script" | "flock" => {
-            let at = rest.iter().position(|w| matches!(*w, "-c" | "--command"));
+            let at = rest.iter().position(|w| {
+                *w == "--command" || (w.starts_with('-') && !w.starts_with("--") && w.ends_with('c'))
+            });
             run.texts.extend(at.and_then(|at| rest.get(at + 1)).map(|w| (*w).to_owned()));
         }
         "git" => git_texts(rest, run),
         shell if SHELLS.contains(&shell) => {
-            let option = rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.contains('c'));
+            let option =
+                rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.contains('c'));
             if let Some(at) = option {
-                run.texts.extend(rest[at + 1..].iter().find(|w| !w.starts_with('-')).map(|w| (*w).to_owned()));
+                run.texts
+                    .extend(rest[at + 1..].iter().find(|w| !w.starts_with('-')).map(|w| (*w).to_owned()));
             } else if operands().next().is_none() || rest.contains(&"-s") {
                 run.stdin = true;
             }
@@ -216,13 +246,18 @@ fn git_texts(rest: &[&str], run: &mut ShellText) {
         });
         if let Some((_, value)) = set {
             run.texts.push(value.strip_prefix('!').unwrap_or(value).to_owned());
-        } else if matches!(*word, "foreach" | "-x" | "--exec" | "--extcmd" | "--upload-pack" | "--receive-pack")
-            || word.ends_with("-filter")
+        } else if matches!(
+            *word,
+            "foreach" | "-x" | "--exec" | "--extcmd" | "--upload-pack" | "--receive-pack"
+        ) || word.ends_with("-filter")
         {
             run.texts.extend(next().map(str::to_owned));
         }
     }
 }
+
+/// Most `cd` in a row that are followed.
+const MAX_STEPS: usize = 32;
 
 /// The folder in force after a command.
 pub fn folder_after(part: &Simple, before: &Folder) -> Folder {
@@ -234,13 +269,17 @@ pub fn folder_after(part: &Simple, before: &Folder) -> Folder {
     let Some((program, rest)) = words.split_first() else { return before.clone() };
     match *program {
         "pushd" | "popd" => Folder::Unknown,
-        "eval" | "source" | "." if rest.iter().any(|w| w.contains("cd") || w.contains("pushd")) => Folder::Unknown,
+        "eval" | "source" | "." if rest.iter().any(|w| w.contains("cd") || w.contains("pushd")) => {
+            Folder::Unknown
+        }
         "cd" | "chdir" => {
             let at = texts.len() - rest.len();
             let Folder::Known(steps) = before else { return Folder::Unknown };
             let given = &part.words[at.min(part.words.len())..];
-            let operands: Vec<_> =
-                given.iter().filter(|w| w.raw == "-" || !matches!(w.text(), "--" | "-L" | "-P" | "-e" | "-@")).collect();
+            let operands: Vec<_> = given
+                .iter()
+                .filter(|w| w.raw == "-" || !matches!(w.text(), "--" | "-L" | "-P" | "-e" | "-@"))
+                .collect();
             let step = match operands[..] {
                 [] => "~".to_owned(),
                 [word] if word.raw != "-" && !word.glob => match &word.value {
@@ -250,6 +289,9 @@ pub fn folder_after(part: &Simple, before: &Folder) -> Folder {
                 },
                 _ => return Folder::Unknown,
             };
+            if steps.len() == MAX_STEPS {
+                return Folder::Unknown;
+            }
             let mut steps = steps.clone();
             steps.push(step);
             Folder::Known(steps)

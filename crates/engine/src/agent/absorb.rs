@@ -17,17 +17,18 @@ impl Actor {
         let step = next_step(self.transcript(), &self.left());
         let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
         for prompt in self.drain.take(in_turn) {
-            if prompt.starts_turn && !in_turn {
-                let begin = || Run::begin(&*self.shared.parts.clock, &self.row.account);
-                self.run.get_or_insert_with(begin);
-            }
+            let begins = prompt.starts_turn && !in_turn;
             let body = Body::User {
                 blocks: prompt.blocks.into(),
                 from: prompt.from,
                 cause: Some(prompt.id),
                 starts_turn: prompt.starts_turn,
             };
-            self.record(body).await?;
+            // One that was read before begins nothing.
+            if self.record(body).await?.is_some() && begins {
+                let begin = || Run::begin(&*self.shared.parts.clock, &self.row.account);
+                self.run.get_or_insert_with(begin);
+            }
         }
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Actor {
         if !self.row.header.resident || reason == EndReason::Cancelled {
             self.stop_jobs().await;
         }
-        let envelope = self.envelope(reason, error);
+        let envelope = self.envelope(reason, error.as_ref());
         self.run = None;
         // A slot is free before anyone hears of the end.
         self.slot = None;
@@ -62,7 +62,7 @@ impl Actor {
     }
 
     /// The envelope of the run so far.
-    pub(super) fn envelope(&self, reason: EndReason, error: Option<ModelError>) -> Envelope {
+    pub(crate) fn envelope(&self, reason: EndReason, error: Option<&ModelError>) -> Envelope {
         let ending = match reason {
             EndReason::Done => Ending::Completed,
             EndReason::Interrupted | EndReason::Cancelled => Ending::Stopped,
@@ -73,8 +73,8 @@ impl Actor {
         let run = self.run.as_ref();
         Envelope {
             ending,
-            error: error.as_ref().map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
-            error_status: error.as_ref().and_then(|error| error.status),
+            error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
+            error_status: error.and_then(|error| error.status),
             reason,
             text: transcript.final_text(),
             model: self.known_info().id.clone(),

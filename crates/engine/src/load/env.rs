@@ -166,7 +166,8 @@ mod tests {
         for shown in (1..=4).rev() {
             let found = env(&all[..shown]);
             let found = found.find(&variables::SIMPLE);
-            let expected = (shown > 1).then(|| Found { value: all[shown - 1].1, name: all[shown - 1].0.into() });
+            let expected =
+                (shown > 1).then(|| Found { value: all[shown - 1].1, name: all[shown - 1].0.into() });
             assert_eq!(found, expected);
         }
         let empty = env(&[("TROUPE_SIMPLE", ""), ("CLAUDE_SIMPLE", "1")]);

@@ -60,7 +60,7 @@ fn main_of(worktree: &Path, git_dir: &Path) -> Option<PathBuf> {
 
 fn line(path: &Path) -> Option<String> {
     let read = text::read(path, CAP).ok().filter(|read| !read.cut)?;
-    Some(read.text.trim_end().to_owned())
+    Some(read.content.trim_end().to_owned())
 }
 
 #[cfg(test)]

@@ -89,9 +89,8 @@ impl Places {
         let config = env.path(&var::CLAUDE_CONFIG_DIR).map(|path| nfc(&path));
         let ours = env.path(&var::TROUPE_HOME);
         let chosen = if by_sdk { config.clone().or(ours) } else { ours.or_else(|| config.clone()) };
-        let home = chosen
-            .or_else(|| env.home.as_ref().map(|home| home.join(OURS)))
-            .unwrap_or_else(|| stand_in(env));
+        let home =
+            chosen.or_else(|| env.home.as_ref().map(|home| home.join(OURS))).unwrap_or_else(|| stand_in(env));
         let user = config.clone().or_else(|| env.home.as_ref().map(|home| home.join(THEIRS)));
         let user_file = config.as_ref().or(env.home.as_ref()).map(|folder| folder.join(".claude.json"));
         let projects = match &user {

@@ -15,23 +15,24 @@ fn env(vars: &[(&str, &str)], cwd: &Path) -> Env {
 fn the_home_and_the_lower_layer() {
     let sdk = ("CLAUDE_AGENT_SDK_VERSION", "0.2.1");
     let (ours, theirs) = (("TROUPE_HOME", "/t"), ("CLAUDE_CONFIG_DIR", "/c"));
-    let cases: [(&[(&str, &str)], [&str; 4]); 8] = [
-        (&[], ["/h/.troupe", "/h/.troupe/projects", "/h/.claude", "/h/.claude.json"]),
-        (&[ours], ["/t", "/t/projects", "/h/.claude", "/h/.claude.json"]),
-        (&[theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
-        (&[ours, theirs], ["/t", "/t/projects", "/c", "/c/.claude.json"]),
-        (&[sdk], ["/h/.troupe", "/h/.claude/projects", "/h/.claude", "/h/.claude.json"]),
-        (&[sdk, ours], ["/t", "/h/.claude/projects", "/h/.claude", "/h/.claude.json"]),
-        (&[sdk, theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
-        (&[sdk, ours, theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
+    let cases = [
+        (vec![], ["/h/.troupe", "/h/.troupe/projects", "/h/.claude", "/h/.claude.json"]),
+        (vec![ours], ["/t", "/t/projects", "/h/.claude", "/h/.claude.json"]),
+        (vec![theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
+        (vec![ours, theirs], ["/t", "/t/projects", "/c", "/c/.claude.json"]),
+        (vec![sdk], ["/h/.troupe", "/h/.claude/projects", "/h/.claude", "/h/.claude.json"]),
+        (vec![sdk, ours], ["/t", "/h/.claude/projects", "/h/.claude", "/h/.claude.json"]),
+        (vec![sdk, theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
+        (vec![sdk, ours, theirs], ["/c", "/c/projects", "/c", "/c/.claude.json"]),
     ];
     for (vars, [home, projects, user, file]) in cases {
-        let places = Places::of(&env(vars, Path::new("/")));
+        let places = Places::of(&env(&vars, Path::new("/")));
         assert_eq!(places.home, Path::new(home), "{vars:?}");
         assert_eq!(places.projects, Path::new(projects), "{vars:?}");
         assert_eq!(places.user.as_deref(), Some(Path::new(user)), "{vars:?}");
         assert_eq!(places.user_file.as_deref(), Some(Path::new(file)), "{vars:?}");
-        let layers: Vec<&Path> = if home == user { vec![home.as_ref()] } else { vec![user.as_ref(), home.as_ref()] };
+        let layers: Vec<&Path> =
+            if home == user { vec![home.as_ref()] } else { vec![user.as_ref(), home.as_ref()] };
         assert_eq!(places.user_layers(), layers);
     }
 }
@@ -77,7 +78,10 @@ fn worktrees_share_local_settings_and_memory_but_no_transcripts() {
     assert_ne!(here.transcripts(), there.transcripts());
     let local = here.settings_file(Destination::LocalSettings).unwrap();
     assert_eq!(local.path, main.join(".troupe/settings.local.json"));
-    assert_eq!(here.settings_file(Destination::ProjectSettings).unwrap().path, tree.join("sub/.troupe/settings.json"));
+    assert_eq!(
+        here.settings_file(Destination::ProjectSettings).unwrap().path,
+        tree.join("sub/.troupe/settings.json")
+    );
     assert_eq!(here.settings_file(Destination::Session), None);
     let sdk = Places::of(&env(&[("CLAUDE_AGENT_SDK_VERSION", "1")], &tree.join("sub")));
     assert_eq!(sdk.local_root(), tree.join("sub"));

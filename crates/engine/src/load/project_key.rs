@@ -80,6 +80,9 @@ mod tests {
         let key = project_key(&real);
         assert!(key.ends_with("--t"), "one character after composition: {key}");
         assert_eq!(project_key(&folder.path().join("link")), key);
-        assert_eq!(project_key(&folder.path().join("gone/./x")), key_of(&format!("{}/gone/./x", folder.path().display())));
+        assert_eq!(
+            project_key(&folder.path().join("gone/./x")),
+            key_of(&format!("{}/gone/./x", folder.path().display()))
+        );
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     /// At most the cap, cut between characters, without a byte order mark.
-    pub(crate) text: String,
+    pub(crate) content: String,
     /// Bytes that the file has in all.
     pub(crate) size: u64,
     /// Whether the end was left out.
@@ -64,8 +64,8 @@ pub(crate) fn read(path: &Path, cap: usize) -> Result<Text, ReadError> {
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
-    let text = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
-    Ok(Text { text, size, cut })
+    let content = text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text);
+    Ok(Text { content, size, cut })
 }
 
 fn of_open(error: io::Error) -> ReadError {
@@ -87,9 +87,9 @@ mod tests {
         let path = folder.path().join("a");
         std::fs::write(&path, "\u{feff}aéé").unwrap();
         let whole = read(&path, 100).unwrap();
-        assert_eq!((whole.text.as_str(), whole.cut, whole.size), ("aéé", false, 8));
+        assert_eq!((whole.content.as_str(), whole.cut, whole.size), ("aéé", false, 8));
         let part = read(&path, 7).unwrap();
-        assert_eq!((part.text.as_str(), part.cut, part.size), ("aé", true, 8));
+        assert_eq!((part.content.as_str(), part.cut, part.size), ("aé", true, 8));
     }
 
     #[test]

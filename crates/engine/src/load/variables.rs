@@ -60,9 +60,10 @@ impl Variable {
         let stems = || std::iter::once(&self.name).chain(self.also);
         match self.naming {
             Naming::Exact => stems().map(|stem| (*stem).to_owned()).collect(),
-            Naming::Prefixed => {
-                PREFIXES.iter().flat_map(|prefix| stems().map(move |stem| format!("{prefix}{stem}"))).collect()
-            }
+            Naming::Prefixed => PREFIXES
+                .iter()
+                .flat_map(|prefix| stems().map(move |stem| format!("{prefix}{stem}")))
+                .collect(),
         }
     }
 }

@@ -163,8 +163,8 @@ impl Codec {
     }
 }
 
-/// The id of line `n` of `count`: the entry's own for the last, one made from it for the others.
-pub(super) fn line_id(entry: &EntryId, n: usize, count: usize) -> String {
+/// The id of line `n` of `count` of an entry: the entry's own for the last, one made from it for the others.
+pub fn line_id(entry: &EntryId, n: usize, count: usize) -> String {
     if n + 1 == count {
         return entry.to_string();
     }

@@ -9,7 +9,7 @@ mod transcripts;
 
 pub use blobs::Rendered;
 pub use index::{Listed, latest, list};
-pub use jsonl::{Codec, Loaded};
+pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
 pub use transcripts::{Restored, StoreError, Writer, load};

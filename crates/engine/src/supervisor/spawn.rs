@@ -10,7 +10,7 @@ use troupe_core::def::{AgentDef, ModelChoice};
 use troupe_core::entry::{Body, FORMAT, Header, Origin, Setting};
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
-use troupe_core::outcome::Outcome;
+use troupe_core::outcome::{EndReason, Envelope, Outcome};
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
 use troupe_core::ports::tool::{Tool, ToolSpec};
@@ -30,6 +30,8 @@ use crate::store::{Rendered, Restored, Writer, load};
 pub(crate) struct Opened {
     pub(crate) resumed: bool,
     pub(crate) pending: bool,
+    /// How its last run ended, when nothing is pending.
+    pub(crate) last_end: Option<Envelope>,
 }
 
 /// Opens the main agent of a session.
@@ -93,12 +95,20 @@ pub(crate) async fn open_main(
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     if resumed {
         rebook(shared, &actor, &account).await;
+        actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.leave.mode).await?;
     } else {
         actor.open(&[]).await?;
     }
-    let left = actor.left();
-    let pending = !matches!(next_step(actor.transcript(), &left), Step::Yield(_) | Step::Done | Step::Wait);
+    let step = next_step(actor.transcript(), &actor.left());
+    let pending = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    if let Step::Yield(reason) = step
+        && actor.transcript().replies() > 0
+    {
+        // The program ended between the last reply and the record of the end.
+        actor.close_quietly(reason).await?;
+    }
+    let last_end = if pending { None } else { actor.last_end() };
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
     let task = {
@@ -109,7 +119,7 @@ pub(crate) async fn open_main(
         }
     };
     shared.run(task);
-    Ok(Opened { resumed, pending })
+    Ok(Opened { resumed, pending, last_end })
 }
 
 /// Starts an agent below another.
@@ -367,14 +377,39 @@ impl Actor {
         Ok(())
     }
 
-    /// Writes the beginning of a new transcript: header, environment, and the prompt of a child.
-    pub(crate) async fn open(&mut self, prompt: &[Block]) -> Result<(), crate::store::StoreError> {
-        let header = (*self.row().header).clone();
-        self.record(Body::Opened(Box::new(header))).await?;
+    /// Records the end of a run that nobody is to hear of any more.
+    async fn close_quietly(&mut self, reason: EndReason) -> Result<(), crate::store::StoreError> {
+        let envelope = self.envelope(reason, None);
+        self.record(Body::Closed(Box::new(envelope))).await?;
+        Ok(())
+    }
+
+    /// How the last run ended.
+    fn last_end(&self) -> Option<Envelope> {
+        self.transcript().entries().iter().rev().find_map(|entry| match &entry.body {
+            Body::Closed(envelope) => Some((**envelope).clone()),
+            _ => None,
+        })
+    }
+
+    /// Writes the environment, unless it is there: a crash may have come just before it.
+    async fn complete_opening(&mut self) -> Result<(), crate::store::StoreError> {
+        let is_context = |body: &Body| matches!(body, Body::User { from: Origin::System, .. });
+        if self.transcript().entries().iter().any(|entry| is_context(&entry.body)) {
+            return Ok(());
+        }
         let environment = self.environment();
         let context =
             Body::User { blocks: one(&environment), from: Origin::System, cause: None, starts_turn: false };
         self.record(context).await?;
+        Ok(())
+    }
+
+    /// Writes the beginning of a new transcript: header, environment, and the prompt of a child.
+    pub(crate) async fn open(&mut self, prompt: &[Block]) -> Result<(), crate::store::StoreError> {
+        let header = (*self.row().header).clone();
+        self.record(Body::Opened(Box::new(header))).await?;
+        self.complete_opening().await?;
         if !prompt.is_empty() {
             let from = self.row().header.parent.clone().map_or(Origin::Human, Origin::Agent);
             let blocks = prompt.to_vec().into();

@@ -108,7 +108,8 @@ impl Credentials {
 }
 
 async fn ask(run: &KeyHelper) -> Result<HeaderValue, ModelError> {
-    let refused = |words: String| ModelError::new(Fault::Authentication, format!("the key helper failed: {words}"));
+    let refused =
+        |words: String| ModelError::new(Fault::Authentication, format!("the key helper failed: {words}"));
     let key = match timeout(HELPER_LIMIT, run()).await {
         Ok(answer) => answer.map_err(refused)?,
         Err(_) => return Err(refused(format!("no answer in {} s", HELPER_LIMIT.as_secs()))),
@@ -120,8 +121,12 @@ async fn ask(run: &KeyHelper) -> Result<HeaderValue, ModelError> {
 }
 
 fn header(text: &str) -> Result<HeaderValue, ModelError> {
-    let mut value = HeaderValue::from_str(text).map_err(|_| {
-        ModelError::new(Fault::Authentication, "the key or token holds characters that a header can't carry")
+    let mut value = HeaderValue::from_str(text).map_err(|_| ModelError {
+        should_retry: Some(false),
+        ..ModelError::new(
+            Fault::Authentication,
+            "the key or token holds characters that a header can't carry",
+        )
     })?;
     value.set_sensitive(true);
     Ok(value)

@@ -93,7 +93,8 @@ fn every_kind_of_block_takes_a_mark_inside() {
 fn foreign_marks_are_dropped() {
     let foreign = || Block::Raw(json!({"type":"image","cache_control":{"type":"ephemeral"},"source":{}}));
     let mut request = request("x");
-    request.messages = vec![message(Role::User, [foreign(), foreign(), foreign(), foreign(), Block::text("x")])];
+    request.messages =
+        vec![message(Role::User, [foreign(), foreign(), foreign(), foreign(), Block::text("x")])];
     assert_eq!(marks(&text(&request)), 3);
     request.messages = vec![message(Role::User, [foreign()])];
     assert_eq!(marks(&text(&request)), 3);
@@ -119,9 +120,8 @@ fn any_results() -> impl Strategy<Value = Vec<Blocks>> {
         ".{0,6}".prop_map(Block::text),
         Just(Block::Raw(json!({"type":"image","source":{},"cache_control":{"type":"ephemeral"}}))),
     ];
-    (result, proptest::collection::vec(other, 0..22)).prop_map(|(first, others)| {
-        vec![blocks([first]), blocks(others)]
-    })
+    (result, proptest::collection::vec(other, 0..22))
+        .prop_map(|(first, others)| vec![blocks([first]), blocks(others)])
 }
 
 proptest! {

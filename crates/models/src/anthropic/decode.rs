@@ -64,7 +64,9 @@ impl Decoder {
     ) -> Result<Seen, ModelError> {
         let event: Wire<'_> = serde_json::from_slice(data).map_err(|error| {
             let shown = failure::excerpt(data).unwrap_or_default();
-            malformed(format!("an event of the stream is no JSON object of the Messages API ({error}): {shown}"))
+            malformed(format!(
+                "an event of the stream is no JSON object of the Messages API ({error}): {shown}"
+            ))
         })?;
         let kind = match &event.r#type {
             Some(kind) => kind.0.as_bytes(),
@@ -89,10 +91,13 @@ impl Decoder {
 
     /// Takes a whole reply, sent without a stream.
     pub(super) fn whole(&mut self, message: &Value, out: &mut VecDeque<Delta>) -> Result<(), ModelError> {
-        let blocks = message.get("content").and_then(Value::as_array).filter(|_| message["type"] == "message");
+        let blocks =
+            message.get("content").and_then(Value::as_array).filter(|_| message["type"] == "message");
         let Some(blocks) = blocks else {
             let shown = failure::excerpt(message.to_string().as_bytes()).unwrap_or_default();
-            return Err(malformed(format!("the answer is JSON, but no message of the Messages API: {shown}")));
+            return Err(malformed(format!(
+                "the answer is JSON, but no message of the Messages API: {shown}"
+            )));
         };
         let head = WireMessage::deserialize(message)
             .map_err(|error| malformed(format!("the answer's message can't be read: {error}")))?;
@@ -115,7 +120,9 @@ impl Decoder {
         }
         self.started = true;
         message.usage.replace_in(&mut self.usage);
-        self.message = message.id.unwrap_or_default();
+        // Ids of calls are made of it where a server gives none: it must be the only one of its name.
+        let given = message.id.filter(|id| !id.is_empty());
+        self.message = given.unwrap_or_else(|| format!("msg_{:016x}", fastrand::u64(..)));
         let (id, model) = (self.message.as_str().into(), message.model.unwrap_or_default());
         out.push_back(Delta::Start { message: id, model, usage: self.usage });
         Ok(())

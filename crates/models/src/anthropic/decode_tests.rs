@@ -69,8 +69,12 @@ fn every_event_and_delta_is_read() {
             Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({"a":1}) },
         ]
     );
-    let usage =
-        Usage { input_tokens: 6, output_tokens: 12, cache_creation_input_tokens: 0, cache_read_input_tokens: 7 };
+    let usage = Usage {
+        input_tokens: 6,
+        output_tokens: 12,
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 7,
+    };
     assert_eq!((reply.usage, reply.stop, reply.model.as_str()), (usage, Stop::ToolUse, "m"));
     assert_eq!(reply.message, Some("msg_1".into()));
 }
@@ -126,6 +130,7 @@ fn what_local_servers_leave_out_is_filled_in() {
     decoder.event(b"message_start", br#"{"message":{}}"#, &mut out).unwrap();
     assert_eq!(decoder.event(b"ping", b"{}", &mut out).unwrap(), Seen::Ping);
     assert!(decoder.started());
+    assert!(matches!(&out[0], Delta::Start { message, .. } if message.as_str().len() == "msg_".len() + 16));
 }
 
 // proves: E6
@@ -144,10 +149,11 @@ fn what_makes_no_sense_is_named() {
     assert!(fault(&[START, open, END]).contains("while block 0 is open"));
     assert!(fault(&[END]).contains("ends before it starts"));
     assert!(fault(&[START, r#"{"type":"content_block_stop"}"#]).contains("does not say which"));
-    assert!(fault(&[START, r#"{"type":"content_block_start","index":0,"content_block":7}"#]).contains("type"));
-    let many: Vec<String> = (0..=MAX_OPEN)
-        .map(|at| open.replace("\"index\":0", &format!("\"index\":{at}")))
-        .collect();
+    assert!(
+        fault(&[START, r#"{"type":"content_block_start","index":0,"content_block":7}"#]).contains("type")
+    );
+    let many: Vec<String> =
+        (0..=MAX_OPEN).map(|at| open.replace("\"index\":0", &format!("\"index\":{at}"))).collect();
     let many: Vec<&str> = [START].into_iter().chain(many.iter().map(String::as_str)).collect();
     assert!(fault(&many).contains("open at once"));
 }
@@ -165,16 +171,33 @@ fn an_error_event_is_the_providers_error() {
 
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
-        Just("text_delta"), Just("input_json_delta"), Just("thinking_delta"), Just("compaction_delta"),
-        Just("text"), Just("tool_use"), Just("thinking"), Just("redacted_thinking"), Just("end_turn"), Just(""),
+        Just("text_delta"),
+        Just("input_json_delta"),
+        Just("thinking_delta"),
+        Just("compaction_delta"),
+        Just("text"),
+        Just("tool_use"),
+        Just("thinking"),
+        Just("redacted_thinking"),
+        Just("end_turn"),
+        Just(""),
     ];
     let leaf = prop_oneof![
         3 => word.prop_map(Value::from), 2 => (0u64..4).prop_map(Value::from), 1 => Just(Value::Null),
         1 => any::<i64>().prop_map(Value::from),
     ];
     let key = prop_oneof![
-        Just("type"), Just("text"), Just("partial_json"), Just("thinking"), Just("id"), Just("name"),
-        Just("input"), Just("usage"), Just("output_tokens"), Just("stop_reason"), Just("content"),
+        Just("type"),
+        Just("text"),
+        Just("partial_json"),
+        Just("thinking"),
+        Just("id"),
+        Just("name"),
+        Just("input"),
+        Just("usage"),
+        Just("output_tokens"),
+        Just("stop_reason"),
+        Just("content"),
     ];
     leaf.prop_recursive(3, 24, 6, move |inner| {
         prop_oneof![

@@ -56,7 +56,10 @@ pub(crate) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &[u8]) ->
 pub(super) fn of_error(error: &Value) -> ModelError {
     let said = Said::of(error);
     let message = said.message.unwrap_or_else(|| format!("the provider reports an error: {error}"));
-    ModelError { request_id: said.request_id, ..ModelError::new(fault_of_kind(&said.kind, &message), message) }
+    ModelError {
+        request_id: said.request_id,
+        ..ModelError::new(fault_of_kind(&said.kind, &message), message)
+    }
 }
 
 /// The first characters of a body, on one line; none when it is blank.
@@ -88,7 +91,9 @@ impl Said {
         let kind = [text("type"), text("code"), code.map(str::to_owned)];
         Self {
             kind: kind.into_iter().flatten().collect::<Vec<_>>().join(" "),
-            message: text("message").or_else(|| error.as_str().map(str::to_owned)).filter(|text| !text.is_empty()),
+            message: text("message")
+                .or_else(|| error.as_str().map(str::to_owned))
+                .filter(|text| !text.is_empty()),
             request_id: value.get("request_id").and_then(Value::as_str).map(str::to_owned),
         }
     }
@@ -156,10 +161,12 @@ fn retry_after(headers: &HeaderMap, now: jiff::Timestamp) -> Option<Duration> {
         let text = text_of(headers, name)?;
         jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text.trim()).ok()
     };
-    number(&HeaderName::from_static("retry-after-ms"), 1e-3).or_else(|| number(&RETRY_AFTER, 1.0)).or_else(|| {
-        let wait = date(&RETRY_AFTER)?.duration_since(date(&DATE).unwrap_or(now));
-        Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))
-    })
+    number(&HeaderName::from_static("retry-after-ms"), 1e-3).or_else(|| number(&RETRY_AFTER, 1.0)).or_else(
+        || {
+            let wait = date(&RETRY_AFTER)?.duration_since(date(&DATE).unwrap_or(now));
+            Some(Duration::try_from(wait).unwrap_or(Duration::ZERO))
+        },
+    )
 }
 
 fn text_of(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

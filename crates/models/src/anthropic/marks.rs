@@ -53,6 +53,8 @@ fn can_be_marked(block: &Block) -> bool {
         Block::Text { text, .. } => !text.is_empty(),
         Block::ToolUse { .. } | Block::ToolResult { .. } => true,
         Block::Thinking { .. } => false,
-        Block::Raw(value) => value.is_object() && block.kind() != "redacted_thinking" && block.kind() != "thinking",
+        Block::Raw(value) => {
+            value.is_object() && block.kind() != "redacted_thinking" && block.kind() != "thinking"
+        }
     }
 }

@@ -85,7 +85,10 @@ impl Anthropic {
 fn fixed_headers(version: &str, betas: &[String]) -> Result<HeaderMap, ModelError> {
     let value = |text: &str| {
         HeaderValue::from_str(text).map_err(|_| {
-            ModelError::new(Fault::InvalidRequest, format!("a header can't carry the version or beta `{text}`"))
+            ModelError::new(
+                Fault::InvalidRequest,
+                format!("a header can't carry the version or beta `{text}`"),
+            )
         })
     };
     let mut headers = HeaderMap::new();
@@ -99,13 +102,19 @@ fn fixed_headers(version: &str, betas: &[String]) -> Result<HeaderMap, ModelErro
 
 impl Inner {
     /// Sends a body; gives the answer's head, whatever its status, and what the request proved itself with.
-    async fn post(&self, path: &str, body: Vec<u8>, accept: &'static str) -> Result<(Response, Proof), ModelError> {
+    async fn post(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        accept: &'static str,
+    ) -> Result<(Response, Proof), ModelError> {
         let (client, url) = self.client.get(path)?;
         let proof = self.credentials.headers().await?;
         let mut headers = self.headers.clone()?;
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.extend(proof.iter().cloned());
-        let answer = client.post(url).headers(headers).body(body).send().await.map_err(|error| of_client(&error))?;
+        let answer =
+            client.post(url).headers(headers).body(body).send().await.map_err(|error| of_client(&error))?;
         Ok((answer, proof))
     }
 
@@ -127,7 +136,8 @@ impl Inner {
     }
 
     async fn open(&self, request: Request) -> Result<(Form, Source), ModelError> {
-        let body = body::reply(&request).map_err(|error| ModelError::new(Fault::InvalidRequest, error.to_string()))?;
+        let body = body::reply(&request)
+            .map_err(|error| ModelError::new(Fault::InvalidRequest, error.to_string()))?;
         drop(request);
         let (answer, proof) = self.post("/v1/messages", body, "text/event-stream").await?;
         if !answer.status().is_success() {
@@ -179,7 +189,11 @@ fn of_client(error: &reqwest::Error) -> ModelError {
 }
 
 impl Model for Anthropic {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>> {
         let inner = Arc::clone(&self.0);
         let opened = async move {
             let idle = Idle::start(inner.idle);
@@ -199,10 +213,11 @@ impl Model for Anthropic {
 
     fn count<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<u64, ModelError>> {
         Box::pin(async move {
-            let body =
-                body::count(request).map_err(|error| ModelError::new(Fault::InvalidRequest, error.to_string()))?;
+            let body = body::count(request)
+                .map_err(|error| ModelError::new(Fault::InvalidRequest, error.to_string()))?;
             let counted = async {
-                let (answer, proof) = self.0.post("/v1/messages/count_tokens", body, "application/json").await?;
+                let (answer, proof) =
+                    self.0.post("/v1/messages/count_tokens", body, "application/json").await?;
                 match answer.status().as_u16() {
                     404 | 405 | 501 => Ok(None),
                     _ if answer.status().is_success() => {
@@ -214,7 +229,8 @@ impl Model for Anthropic {
                 }
             };
             let idle = Idle::start(self.0.idle);
-            let counted = timeout_at(idle.deadline(), counted).await.unwrap_or_else(|_| Err(idle.breach()))?;
+            let counted =
+                timeout_at(idle.deadline(), counted).await.unwrap_or_else(|_| Err(idle.breach()))?;
             Ok(counted.unwrap_or_else(|| body::estimate(request)))
         })
     }
@@ -223,3 +239,7 @@ impl Model for Anthropic {
         catalog::info(name)
     }
 }
+
+#[cfg(test)]
+#[path = "provider_tests.rs"]
+mod tests;

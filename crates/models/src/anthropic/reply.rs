@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use troupe_core::ports::model::{Delta, Fault, ModelError};
 use troupe_core::{BoxStream, CancellationToken};
 
@@ -139,6 +139,9 @@ struct Reply {
     ended: bool,
 }
 
+/// How long the end of a body may come after the end of its reply.
+const DRAIN_LIMIT: Duration = Duration::from_millis(100);
+
 /// How much of a body that is no reply is kept for the error.
 const SEEN: usize = 1024;
 
@@ -152,6 +155,9 @@ impl Reply {
                 return Ok(None);
             }
             if self.read_events()? {
+                if self.ended {
+                    self.drain().await;
+                }
                 continue;
             }
             match self.chunk().await? {
@@ -188,6 +194,13 @@ impl Reply {
             Ok(None) => Ok(None),
             Err(_) => Err(self.idle.breach()),
         }
+    }
+
+    /// Reads a body to its end after the reply's, or the connection could not be used again.
+    async fn drain(&mut self) {
+        let rest = async { while let Some(Ok(_)) = self.source.next().await {} };
+        // A server that leaves the body open costs a connection, and this wait.
+        let _ = timeout(DRAIN_LIMIT, rest).await;
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {

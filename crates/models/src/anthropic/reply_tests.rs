@@ -8,7 +8,8 @@ use troupe_core::entry::Stop;
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
-const START: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"x\"}}\n\n";
+const START: &str =
+    "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"model\":\"x\"}}\n\n";
 const PING: &str = "event: ping\ndata: {\"type\":\"ping\"}\n\n";
 const END: &str = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n";
 
@@ -132,7 +133,9 @@ async fn a_whole_message_in_json_is_a_reply() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_follows_the_end_is_not_waited_for() {
+async fn what_follows_the_end_is_not_waited_for_long() {
+    let start = Instant::now();
     let (deltas, error) = run(Form::Events, source(vec![(0, START), (0, END)], true)).await;
     assert_eq!((deltas.len(), error), (2, None));
+    assert_eq!(start.elapsed(), DRAIN_LIMIT);
 }

@@ -7,8 +7,8 @@ use troupe_core::ports::model::{Fault, ModelError};
 pub(super) enum Class {
     /// Nothing.
     Final,
-    /// Tried once more, at once: the credential is a new one.
-    Renewed,
+    /// Tried once more: at once with a new credential, else after the first wait, since a gateway may err.
+    Once,
     /// Tried again, so many times.
     Counted,
     /// Tried again, so long.
@@ -19,17 +19,15 @@ pub(super) fn of(error: &ModelError) -> Class {
     let usual = match error.fault {
         Fault::RateLimit | Fault::Overloaded => Class::Timed,
         Fault::Server | Fault::Timeout | Fault::Network | Fault::Malformed => Class::Counted,
-        // The provider below says so when it can prove itself anew.
-        Fault::Authentication if error.should_retry == Some(true) => return Class::Renewed,
         // No waiting mends these, whatever a header says.
-        Fault::Authentication
-        | Fault::Billing
+        Fault::Billing
         | Fault::PromptTooLong
         | Fault::TooLarge
         | Fault::Permission
         | Fault::NotFound
         | Fault::Cancelled
         | Fault::Script => return Class::Final,
+        Fault::Authentication => Class::Once,
         Fault::InvalidRequest => Class::Final,
     };
     match (error.should_retry, usual) {
@@ -59,7 +57,7 @@ mod tests {
             (Fault::Network, [Class::Counted, Class::Counted, Class::Final]),
             (Fault::Malformed, [Class::Counted, Class::Counted, Class::Final]),
             (Fault::InvalidRequest, [Class::Final, Class::Counted, Class::Final]),
-            (Fault::Authentication, [Class::Final, Class::Renewed, Class::Final]),
+            (Fault::Authentication, [Class::Once, Class::Once, Class::Final]),
             (Fault::Billing, [Class::Final; 3]),
             (Fault::PromptTooLong, [Class::Final; 3]),
             (Fault::TooLarge, [Class::Final; 3]),

@@ -81,8 +81,14 @@ mod tests {
         let start = Instant::now();
         limiter.hold(start + 600 * SECOND);
         let (one, two, ()) = tokio::join!(
-            async { limiter.pass(6000 * SECOND).await; start.elapsed() },
-            async { limiter.pass(6000 * SECOND).await; start.elapsed() },
+            async {
+                limiter.pass(6000 * SECOND).await;
+                start.elapsed()
+            },
+            async {
+                limiter.pass(6000 * SECOND).await;
+                start.elapsed()
+            },
             async {
                 tokio::time::advance(SECOND).await;
                 limiter.clear();

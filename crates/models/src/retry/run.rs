@@ -28,7 +28,11 @@ impl<M> Retry<M> {
 }
 
 impl<M: Model + 'static> Model for Retry<M> {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>> {
         let run = Run {
             model: Arc::clone(&self.model),
             limiter: Arc::clone(&self.limiter),
@@ -79,7 +83,8 @@ struct Tally {
     timed: u32,
     /// When the first timed failure came.
     since: Option<Instant>,
-    renewed: bool,
+    /// Whether a failure that is tried once more came already.
+    once: bool,
 }
 
 impl<M: Model> Run<M> {
@@ -147,9 +152,13 @@ impl<M: Model> Run<M> {
         let tally = &mut self.tally;
         match class::of(error) {
             Class::Final => None,
-            Class::Renewed => {
-                let first = !std::mem::replace(&mut tally.renewed, true);
-                first.then_some((Duration::ZERO, Some(1)))
+            Class::Once => {
+                let first = !std::mem::replace(&mut tally.once, true);
+                // The provider below says so when it can prove itself anew.
+                let renewed = error.should_retry == Some(true);
+                let delay =
+                    if renewed { Duration::ZERO } else { self.policy.delay(0, error.retry_after, false) };
+                first.then_some((delay, Some(1)))
             }
             Class::Counted => {
                 tally.counted += 1;

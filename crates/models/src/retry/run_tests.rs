@@ -24,7 +24,7 @@ struct Tries {
     made: Mutex<Vec<Instant>>,
 }
 
-impl Model for Arc<Tries> {
+impl Model for Tries {
     fn stream(&self, _: Request, _: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
         self.made.lock().unwrap().push(Instant::now());
         let mut left = self.left.lock().unwrap();
@@ -46,7 +46,11 @@ fn start() -> Delta {
 }
 
 fn text(text: &str) -> Vec<Delta> {
-    vec![start(), Delta::Open { index: 0, block: Block::text("") }, Delta::Text { index: 0, text: text.into() }]
+    vec![
+        start(),
+        Delta::Open { index: 0, block: Block::text("") },
+        Delta::Text { index: 0, text: text.into() },
+    ]
 }
 
 fn whole(words: &str) -> Try {
@@ -66,9 +70,10 @@ fn policy() -> RetryPolicy {
     RetryPolicy { jitter: 0.0, ..RetryPolicy::default() }
 }
 
-fn retry(tries: impl IntoIterator<Item = Try>) -> (Arc<Tries>, Retry<Arc<Tries>>) {
-    let model = Arc::new(Tries { left: Mutex::new(tries.into_iter().collect()), made: Mutex::default() });
-    (Arc::clone(&model), Retry::new(model, policy()))
+fn retry(tries: impl IntoIterator<Item = Try>) -> (Arc<Tries>, Retry<Tries>) {
+    let left = Mutex::new(tries.into_iter().collect());
+    let retry = Retry::new(Tries { left, made: Mutex::default() }, policy());
+    (Arc::clone(&retry.model), retry)
 }
 
 struct Ran {
@@ -152,13 +157,18 @@ async fn an_overload_without_end_ends_after_twenty_minutes() {
 // proves: E6
 #[tokio::test(start_paused = true)]
 async fn the_provider_says_when() {
-    let asks = |seconds: u32, fault| fails(ModelError { retry_after: Some(seconds * SECOND), ..failure(fault) });
+    let asks =
+        |seconds: u32, fault| fails(ModelError { retry_after: Some(seconds * SECOND), ..failure(fault) });
     let (_, model) = retry([asks(3, Fault::RateLimit), asks(100, Fault::Server), whole("x")]);
     let ran = run(&model).await;
     assert_eq!((ran.took, ran.error), (103 * SECOND, None));
     let (tries, model) = retry([asks(3600, Fault::RateLimit)]);
     let ran = run(&model).await;
-    assert_eq!((ran.took, tries.made.lock().unwrap().len()), (Duration::ZERO, 1), "no use to wait past the limit");
+    assert_eq!(
+        (ran.took, tries.made.lock().unwrap().len()),
+        (Duration::ZERO, 1),
+        "no use to wait past the limit"
+    );
     assert_eq!(ran.error.unwrap().fault, Fault::RateLimit);
 }
 
@@ -166,8 +176,13 @@ async fn the_provider_says_when() {
 #[tokio::test(start_paused = true)]
 async fn what_waiting_does_not_mend_ends_at_once() {
     for fault in [
-        Fault::InvalidRequest, Fault::PromptTooLong, Fault::TooLarge, Fault::Authentication, Fault::Billing,
-        Fault::Permission, Fault::NotFound, Fault::Script,
+        Fault::InvalidRequest,
+        Fault::PromptTooLong,
+        Fault::TooLarge,
+        Fault::Billing,
+        Fault::Permission,
+        Fault::NotFound,
+        Fault::Script,
     ] {
         let (tries, model) = retry([fails(failure(fault)), whole("x")]);
         let ran = run(&model).await;
@@ -178,11 +193,14 @@ async fn what_waiting_does_not_mend_ends_at_once() {
 
 // proves: E6
 #[tokio::test(start_paused = true)]
-async fn a_renewed_credential_is_tried_once() {
+async fn a_refused_credential_is_tried_once_more() {
     let renewed = ModelError { should_retry: Some(true), ..failure(Fault::Authentication) };
     let (_, model) = retry([fails(renewed.clone()), whole("x")]);
     let ran = run(&model).await;
     assert_eq!((ran.error, ran.took, ran.told.len()), (None, Duration::ZERO, 1));
+    let (_, model) = retry([fails(failure(Fault::Authentication)), whole("x")]);
+    let ran = run(&model).await;
+    assert_eq!((ran.error, ran.took), (None, SECOND / 2), "a gateway may err");
     let (tries, model) = retry([fails(renewed)]);
     assert!(run(&model).await.error.is_some());
     assert_eq!(tries.made.lock().unwrap().len(), 2);

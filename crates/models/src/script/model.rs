@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use troupe_core::ids::AgentId;
 use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
@@ -81,7 +81,11 @@ impl Inner {
         before
     }
 
-    async fn next(&self, items: &mut VecDeque<Item>, cancel: &CancellationToken) -> Option<Result<Delta, ModelError>> {
+    async fn next(
+        &self,
+        items: &mut VecDeque<Item>,
+        cancel: &CancellationToken,
+    ) -> Option<Result<Delta, ModelError>> {
         loop {
             let item = items.pop_front()?;
             if cancel.is_cancelled() {
@@ -106,14 +110,20 @@ impl Inner {
 }
 
 impl Model for ScriptModel {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>> {
         let inner = Arc::clone(&self.0);
-        let items = inner.items(&request);
-        stream::unfold((inner, items, cancel), |(inner, mut items, cancel)| async move {
-            let item = inner.next(&mut items, &cancel).await?;
-            Some((item, (inner, items, cancel)))
-        })
-        .boxed()
+        let played = async move {
+            let items = inner.items(&request);
+            stream::unfold((inner, items, cancel), |(inner, mut items, cancel)| async move {
+                let item = inner.next(&mut items, &cancel).await?;
+                Some((item, (inner, items, cancel)))
+            })
+        };
+        played.flatten_stream().boxed()
     }
 
     fn count<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<u64, ModelError>> {

@@ -36,18 +36,17 @@ pub enum ScriptError {
     },
 }
 
-const WORDS: &str = "a line begins with agent, reply, expect, error, cut, gate, think, text, call, usage or stop";
+const WORDS: &str =
+    "a line begins with agent, reply, expect, error, cut, gate, think, text, call, usage or stop";
 const AGENT: &str = "write `agent NAME` or `agent NAME /part of its first prompt/`";
 const REPLY: &str = "write `reply`, or `reply \"text\"` for a reply of one text";
 const STRING: &str = "a text stands in double quotes, with JSON's escapes";
-const ERROR: &str =
-    "write `error 529 \"message\"` (or timeout, network, malformed for 529), then times=2 or times=always, retry_after=1.5";
+const ERROR: &str = "write `error 529 \"message\"` (or timeout, network, malformed for 529), then times=2 or times=always, retry_after=1.5";
 const CUT: &str = "write `cut 3`, the pieces that come through, then times=2 or times=always";
 const GATE: &str = "write `gate NAME`";
 const CALL: &str = "write `call Tool key=value key=\"a text\"` or `call Tool {\"key\": \"value\"}`";
 const USAGE: &str = "write `usage input=100 output=10 cache_write=0 cache_read=0`, any of them";
-const STOP: &str =
-    "write `stop` and end_turn, stop_sequence, tool_use, max_tokens, pause_turn, refusal or model_context_window_exceeded";
+const STOP: &str = "write `stop` and end_turn, stop_sequence, tool_use, max_tokens, pause_turn, refusal or model_context_window_exceeded";
 const NOTHING: &str = "nothing may follow";
 
 type Wrong = (String, &'static str);
@@ -164,7 +163,8 @@ fn failure(rest: &mut Rest<'_>) -> Result<Failure, Wrong> {
         _ => {
             let status = kind.parse().ok().filter(|status| *status >= 400);
             let status = status.and_then(|status| StatusCode::from_u16(status).ok());
-            let status = status.ok_or_else(|| wrong(&format!("`{kind}` is no status of a failure"), ERROR))?;
+            let status =
+                status.ok_or_else(|| wrong(&format!("`{kind}` is no status of a failure"), ERROR))?;
             // Read as a server's answer is, so that both find the same faults in the same words.
             let body = json!({"error": {"message": message}}).to_string();
             of_answer(status, &HeaderMap::new(), body.as_bytes())
@@ -210,7 +210,9 @@ fn call(rest: &mut Rest<'_>) -> Result<Step, Wrong> {
     let tool = rest.word().ok_or_else(|| wrong("a call without a tool", CALL))?.to_owned();
     let mut input = Map::new();
     if rest.0.starts_with('{') {
-        let Value::Object(whole) = rest.json(CALL)? else { return Err(wrong("the input is no object", CALL)) };
+        let Value::Object(whole) = rest.json(CALL)? else {
+            return Err(wrong("the input is no object", CALL));
+        };
         input = whole;
     } else {
         while let Some((key, value)) = rest.pair(CALL)? {
@@ -224,7 +226,8 @@ fn call(rest: &mut Rest<'_>) -> Result<Step, Wrong> {
 
 fn usage(reply: &mut Reply, rest: &mut Rest<'_>) -> Result<(), Wrong> {
     while let Some((key, value)) = rest.pair(USAGE)? {
-        let tokens = value.as_u64().ok_or_else(|| wrong(&format!("`{key}` is no number of tokens"), USAGE))?;
+        let tokens =
+            value.as_u64().ok_or_else(|| wrong(&format!("`{key}` is no number of tokens"), USAGE))?;
         match key {
             "input" => reply.usage.input_tokens = tokens,
             "output" => reply.usage.output_tokens = tokens,
@@ -286,7 +289,8 @@ impl<'a> Rest<'a> {
         if self.is_empty() {
             return Ok(None);
         }
-        let pair = self.0.split_once('=').filter(|(key, _)| !key.is_empty() && !key.contains(char::is_whitespace));
+        let pair =
+            self.0.split_once('=').filter(|(key, _)| !key.is_empty() && !key.contains(char::is_whitespace));
         let (key, value) = pair.ok_or_else(|| wrong(&format!("`{}` is no key=value", self.0), right))?;
         self.0 = value;
         if value.starts_with(['"', '{', '[']) {

@@ -20,7 +20,9 @@ pub(super) async fn run(
     let _fires = cancel.clone().drop_guard();
     match tokio::task::spawn_blocking(move || work(&cancel)).await {
         Ok(output) => output,
-        Err(error) if error.is_panic() => ToolOutput::error("the file could not be processed: it is malformed"),
+        Err(error) if error.is_panic() => {
+            ToolOutput::error("the file could not be processed: it is malformed")
+        }
         Err(_) => ToolOutput::error("the program is ending; the file was not processed"),
     }
 }

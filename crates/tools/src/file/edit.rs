@@ -107,14 +107,19 @@ fn edit_file(
     let name = path.display();
     let seen = seen.ok_or_else(|| Unseen::Never(name.to_string()).to_string())?;
     if meta.len() > WHOLE {
-        return Err(format!("{name} has {} bytes, and Edit takes at most {WHOLE}: use sed in Bash", meta.len()));
+        return Err(format!(
+            "{name} has {} bytes, and Edit takes at most {WHOLE}: use sed in Bash",
+            meta.len()
+        ));
     }
     let mut before = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0) + 1);
-    file.take(WHOLE + 1).read_to_end(&mut before).map_err(|error| format!("reading {name} failed: {error}"))?;
+    file.take(WHOLE + 1)
+        .read_to_end(&mut before)
+        .map_err(|error| format!("reading {name} failed: {error}"))?;
     let stale = hash(&before) != seen.hash;
 
-    let Edited { after, count, lines } = edit(&before, &input.old_string, &input.new_string, input.replace_all)
-        .map_err(|fault| {
+    let Edited { after, count, lines } =
+        edit(&before, &input.old_string, &input.new_string, input.replace_all).map_err(|fault| {
             let again = match &fault {
                 EditFault::NotFound { .. } | EditFault::Ambiguous { .. } if stale => {
                     "\nThe file was changed on disk since you read it: Read it again."
@@ -154,13 +159,16 @@ fn edit_file(
         return Ok(output);
     }
     let part = part_after(&seen.part, old_text.as_bytes(), new_text.as_bytes());
-    Ok(output.with_effect(Effect::Saw(
-        path.clone(),
-        Seen { mtime: mtime(&written), hash: hash(&after), part },
-    )))
+    Ok(output
+        .with_effect(Effect::Saw(path.clone(), Seen { mtime: mtime(&written), hash: hash(&after), part })))
 }
 
-fn create(path: &Path, target: &Path, input: &Input, cancel: &CancellationToken) -> Result<ToolOutput, String> {
+fn create(
+    path: &Path,
+    target: &Path,
+    input: &Input,
+    cancel: &CancellationToken,
+) -> Result<ToolOutput, String> {
     let after = input.new_string.as_bytes();
     let written = replace(target, after, None, cancel).map_err(|fault| fault.to_string())?;
     let seen = Seen { mtime: mtime(&written), hash: hash(after), part: Part::Whole };

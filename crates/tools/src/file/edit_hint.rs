@@ -36,7 +36,8 @@ impl fmt::Display for Hint {
 
 /// Looks for the cause of a miss. Both texts have LF as their only line ending.
 pub(super) fn hint(haystack: &[u8], needle: &[u8]) -> Option<Hint> {
-    if without_numbers(needle).is_some_and(|bare| bare.is_empty() || memmem::find(haystack, &bare).is_some()) {
+    if without_numbers(needle).is_some_and(|bare| bare.is_empty() || memmem::find(haystack, &bare).is_some())
+    {
         return Some(Hint::LineNumbers);
     }
     let folded = fold_quotes(haystack);

@@ -196,7 +196,10 @@ impl<'a> Notebook<'a> {
     }
 
     fn new_cell(&self, source: &str, kind: &str, id: &str) -> Map<String, Value> {
-        let lines = !self.cells.first().is_some_and(|(_, cell)| cell.json.get("source").is_some_and(Value::is_string));
+        let lines = !self
+            .cells
+            .first()
+            .is_some_and(|(_, cell)| cell.json.get("source").is_some_and(Value::is_string));
         let mut json = Map::new();
         json.insert("cell_type".into(), kind.into());
         if kind == "code" {

@@ -107,7 +107,8 @@ impl Tool for NotebookEdit {
             let cwd = cx.place.cwd.clone();
             let new_id = hash(cx.call.as_str().as_bytes())[..8].to_owned();
             blocking::run(large, &cx.cancel, move |cancel| {
-                edit_notebook(path, &cwd, &input, &new_id, seen.as_ref(), cancel).unwrap_or_else(ToolOutput::error)
+                edit_notebook(path, &cwd, &input, &new_id, seen.as_ref(), cancel)
+                    .unwrap_or_else(ToolOutput::error)
             })
             .await
         })
@@ -156,14 +157,17 @@ fn edit_notebook(
         (Mode::Replace | Mode::Delete, None) => return Err(format!("{name}: `cell_id` is needed")),
     };
     let after = notebook.changed(&change);
-    let written = replace(&target, after.as_bytes(), Some(Before::new(&meta, Some(before.as_bytes()))), cancel)
-        .map_err(|fault| fault.to_string())?;
+    let written =
+        replace(&target, after.as_bytes(), Some(Before::new(&meta, Some(before.as_bytes()))), cancel)
+            .map_err(|fault| fault.to_string())?;
 
     let kind = kind.or(old.map(|cell| cell.kind.as_str())).unwrap_or("code");
     let id = match input.edit_mode {
         Mode::Insert => {
             let at = cell.map_or(0, |cell| cell + 1);
-            Notebook::parse(&after).ok().and_then(|notebook| notebook.cells().nth(at).map(|cell| cell.id.clone()))
+            Notebook::parse(&after)
+                .ok()
+                .and_then(|notebook| notebook.cells().nth(at).map(|cell| cell.id.clone()))
         }
         Mode::Replace | Mode::Delete => old.map(|cell| cell.id.clone()),
     };

@@ -50,7 +50,9 @@ fn a_cell_is_replaced_and_every_other_byte_stays() {
     );
     let after = notebook.changed(&Change::Replace { cell: 1, source: "x", kind: None });
     assert!(after.starts_with(TEXT.split("  {\n   \"cell_type\": \"code\"").next().unwrap()));
-    assert!(after.contains("\"outputs\": [],\n   \"source\": \"x\"\n  }\n ],\n \"metadata\": {\"kernelspec\""));
+    assert!(
+        after.contains("\"outputs\": [],\n   \"source\": \"x\"\n  }\n ],\n \"metadata\": {\"kernelspec\"")
+    );
     assert!(after.contains("\"execution_count\": null"));
 }
 
@@ -73,7 +75,12 @@ fn cells_are_inserted_and_deleted_at_every_place() {
     let first = Notebook::parse(&first).unwrap();
     let none = first.changed(&Change::Delete { cell: 0 });
     assert_eq!(cells(&none), []);
-    let one = Notebook::parse(&none).unwrap().changed(&Change::Insert { at: 0, source: "n", kind: "code", id: "new" });
+    let one = Notebook::parse(&none).unwrap().changed(&Change::Insert {
+        at: 0,
+        source: "n",
+        kind: "code",
+        id: "new",
+    });
     assert_eq!(cells(&one), [new]);
 }
 
@@ -95,16 +102,14 @@ fn a_version_without_ids_counts_its_cells() {
     let after = notebook.changed(&Change::Insert { at: 2, source: "c", kind: "markdown", id: "id" });
     assert_eq!(
         after,
-        text.replace(
-            "\"b\"}",
-            "\"b\"},{\"cell_type\":\"markdown\",\"metadata\":{},\"source\":\"c\"}"
-        )
+        text.replace("\"b\"}", "\"b\"},{\"cell_type\":\"markdown\",\"metadata\":{},\"source\":\"c\"}")
     );
 }
 
 #[test]
 fn what_is_no_notebook_is_refused() {
-    for text in ["", "[]", "{}", "{\"cells\":3}", "{\"cells\":[3]}", "{\"cells\":[{}]", &"[".repeat(100_000)] {
+    for text in ["", "[]", "{}", "{\"cells\":3}", "{\"cells\":[3]}", "{\"cells\":[{}]", &"[".repeat(100_000)]
+    {
         assert!(matches!(Notebook::parse(text), Err(NotebookFault::Malformed(_))), "{text:.20}");
     }
 }

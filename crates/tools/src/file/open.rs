@@ -56,9 +56,7 @@ fn or_similar(similar: &[PathBuf]) -> String {
 /// See [`OpenFault`].
 pub fn open(path: &Path, cwd: &Path) -> Result<(File, Metadata), OpenFault> {
     let fault = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => {
-            OpenFault::Missing { path: path.to_owned(), similar: similar(path, cwd) }
-        }
+        io::ErrorKind::NotFound => OpenFault::Missing { path: path.to_owned(), similar: similar(path, cwd) },
         _ => OpenFault::Io { path: path.to_owned(), source },
     };
     regular(path, &std::fs::metadata(path).map_err(fault)?)?;
@@ -110,13 +108,18 @@ fn similar(path: &Path, cwd: &Path) -> Vec<PathBuf> {
         .collect();
     if found.is_empty() {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        found = similar::get_close_matches(name, &names, 3, 0.75).into_iter().map(|name| parent.join(name)).collect();
+        found = similar::get_close_matches(name, &names, 3, 0.75)
+            .into_iter()
+            .map(|name| parent.join(name))
+            .collect();
     }
     if found.is_empty() {
         // `/other/src/a.rs` for `cwd/src/a.rs`: the longest end of the path that exists here.
         let parts: Vec<_> = path.iter().collect();
         found.extend(
-            (1..parts.len()).map(|from| cwd.join(parts[from..].iter().collect::<PathBuf>())).find(|there| there.is_file()),
+            (1..parts.len())
+                .map(|from| cwd.join(parts[from..].iter().collect::<PathBuf>()))
+                .find(|there| there.is_file()),
         );
     }
     found

@@ -56,7 +56,11 @@ impl Changed {
 
     /// The first changed line, 1-based, and how many lines the old and the new text have there.
     pub fn lines(&self, old: &[u8], new: &[u8]) -> (u64, u64, u64) {
-        (1 + newlines(&old[..self.start]), lines(&old[self.start..self.old_end]), lines(&new[self.start..self.new_end]))
+        (
+            1 + newlines(&old[..self.start]),
+            lines(&old[self.start..self.old_end]),
+            lines(&new[self.start..self.new_end]),
+        )
     }
 }
 
@@ -125,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_hunk_has_three_lines_around_the_change() {
-        let old: String = (1..=20).map(|n| format!("{n}\n")).collect();
+        let old = (1..=20).map(|n| n.to_string()).collect::<Vec<_>>().join("\n") + "\n";
         let new = old.replace("\n10\n", "\nten\nand more\n");
         let hunks = patch(&old, &new);
         assert_eq!(

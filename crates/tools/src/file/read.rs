@@ -90,7 +90,8 @@ impl Tool for Read {
             let cwd = cx.place.cwd.clone();
             let tokens = self.tokens;
             blocking::run(large, &cx.cancel, move |cancel| {
-                read_file(&path, &cwd, &input, tokens, seen.as_ref(), cancel).unwrap_or_else(ToolOutput::error)
+                read_file(&path, &cwd, &input, tokens, seen.as_ref(), cancel)
+                    .unwrap_or_else(ToolOutput::error)
             })
             .await
         })
@@ -158,7 +159,10 @@ fn read_file(
     }
     let whole = |most: u64| -> Result<Vec<u8>, String> {
         if meta.len() > most {
-            return Err(format!("{name} has {} bytes, and at most {most} can be read of this kind", meta.len()));
+            return Err(format!(
+                "{name} has {} bytes, and at most {most} can be read of this kind",
+                meta.len()
+            ));
         }
         let mut bytes = head.clone();
         (&file)
@@ -192,7 +196,11 @@ fn read_file(
 }
 
 /// A line number; the schema has seen to it that it is whole and not negative, and the cast saturates.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates, which is wanted")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "`as` saturates, which is wanted"
+)]
 fn line(number: f64) -> u64 {
     number as u64
 }

@@ -31,7 +31,8 @@ enum Shown {
 /// Reads a notebook.
 pub(super) fn read(path: &Path, bytes: &[u8], tokens: usize, mtime: i128) -> Result<ToolOutput, String> {
     let name = path.display();
-    let text = std::str::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8, as a notebook must be"))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8, as a notebook must be"))?;
     let notebook = Notebook::parse(text).map_err(|fault| format!("{name}: {fault}"))?;
     let most = tokens.saturating_mul(BYTES_PER_TOKEN);
     let (mut content, mut shown) = render(&notebook, most, true);
@@ -111,20 +112,30 @@ fn shown(output: &Value) -> Vec<Shown> {
         Some("stream") => vec![text(output.get("text"))],
         Some("error") => {
             let field = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or("");
-            let trace: Vec<&str> =
-                output.get("traceback").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+            let trace: Vec<&str> = output
+                .get("traceback")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             vec![Shown::Text(clip(&format!("{}: {}\n{}", field("ename"), field("evalue"), trace.join("\n"))))]
         }
         _ => {
             let data = output.get("data");
             let of = |kind: &str| data.and_then(|data| data.get(kind));
-            let image = ["image/png", "image/jpeg", "image/gif", "image/webp"].iter().find_map(|kind| of(kind));
+            let image =
+                ["image/png", "image/jpeg", "image/gif", "image/webp"].iter().find_map(|kind| of(kind));
             match (image, of("text/plain")) {
                 (Some(image), _) => vec![shown_image(&joined(Some(image)))],
                 (None, Some(plain)) => vec![text(Some(plain))],
                 (None, None) => {
-                    let kinds: Vec<&str> =
-                        data.and_then(Value::as_object).into_iter().flat_map(|map| map.keys()).map(String::as_str).collect();
+                    let kinds: Vec<&str> = data
+                        .and_then(Value::as_object)
+                        .into_iter()
+                        .flat_map(|map| map.keys())
+                        .map(String::as_str)
+                        .collect();
                     vec![Shown::Text(format!("({})", kinds.join(", ")))]
                 }
             }
@@ -134,7 +145,8 @@ fn shown(output: &Value) -> Vec<Shown> {
 
 fn shown_image(base64: &str) -> Shown {
     let base64: String = base64.split_ascii_whitespace().collect();
-    let fit = BASE64.decode(base64).map_err(|error| error.to_string()).and_then(|bytes| read_image::fit(&bytes));
+    let fit =
+        BASE64.decode(base64).map_err(|error| error.to_string()).and_then(|bytes| read_image::fit(&bytes));
     match fit {
         Ok(fit) => Shown::Image { media_type: fit.media_type, base64: fit.base64 },
         Err(why) => Shown::Text(format!("(an image that can't be shown: {why})")),

@@ -30,7 +30,12 @@ pub(super) fn is_pdf(head: &[u8]) -> bool {
 }
 
 /// Reads a PDF.
-pub(super) fn read(path: &Path, bytes: &[u8], pages: Option<&str>, mtime: i128) -> Result<ToolOutput, String> {
+pub(super) fn read(
+    path: &Path,
+    bytes: &[u8],
+    pages: Option<&str>,
+    mtime: i128,
+) -> Result<ToolOutput, String> {
     let name = path.display();
     if !is_pdf(bytes) {
         return Err(format!("{name} is named as a PDF and is none"));
@@ -54,11 +59,14 @@ pub(super) fn read(path: &Path, bytes: &[u8], pages: Option<&str>, mtime: i128) 
         None => (bytes.to_vec(), Part::Whole),
         Some(range) => {
             let range = page_range(range, count)?;
-            let others: Vec<u32> = document.get_pages().into_keys().filter(|page| !range.contains(page)).collect();
+            let others: Vec<u32> =
+                document.get_pages().into_keys().filter(|page| !range.contains(page)).collect();
             document.delete_pages(&others);
             document.prune_objects();
             let mut cut = Vec::new();
-            document.save_to(&mut cut).map_err(|error| format!("cutting pages out of {name} failed: {error}"))?;
+            document
+                .save_to(&mut cut)
+                .map_err(|error| format!("cutting pages out of {name} failed: {error}"))?;
             (cut, Part::Lines(vec![(u64::from(*range.start()), u64::from(*range.end()))]))
         }
     };

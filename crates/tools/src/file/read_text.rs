@@ -52,7 +52,8 @@ impl TextRead<'_> {
         let (path, meta, seen) = (self.path, self.meta, self.seen);
         let (scan, hash) = self.scan(window, cancel)?;
         let name = path.display();
-        let record = |part| Effect::Saw(path.to_owned(), Seen { mtime: mtime(meta), hash: hash.clone(), part });
+        let record =
+            |part| Effect::Saw(path.to_owned(), Seen { mtime: mtime(meta), hash: hash.clone(), part });
 
         if whole && seen.is_some_and(|seen| seen.part == Part::Whole && seen.hash == hash) {
             return Ok(ToolOutput::text(format!(
@@ -81,7 +82,8 @@ impl TextRead<'_> {
         let shown = scan.lines.len() as u64;
         let last = window.offset + shown - 1;
         let all = scan.complete && window.offset == 1 && last == scan.total;
-        let part = if all && scan.cut.is_empty() { Part::Whole } else { Part::Lines(vec![(window.offset, last)]) };
+        let part =
+            if all && scan.cut.is_empty() { Part::Whole } else { Part::Lines(vec![(window.offset, last)]) };
         let mut text = String::with_capacity(scan.bytes + 256);
         for (number, line) in (window.offset..).zip(&scan.lines) {
             let _ = writeln!(text, "{number:>6}\t{line}");
@@ -135,11 +137,17 @@ fn notices(scan: &Scan, first: u64, last: u64, partial: bool) -> String {
         let _ = writeln!(
             text,
             "[{} cut. To read on in line {line}: `sed -n {line}p FILE | cut -c 2001-4000` in Bash.]",
-            if cut.len() == 1 { "A long line was".to_owned() } else { format!("{} long lines were", cut.len()) }
+            if cut.len() == 1 {
+                "A long line was".to_owned()
+            } else {
+                format!("{} long lines were", cut.len())
+            }
         );
     }
     if scan.lossy {
-        text.push_str("[Not UTF-8: other bytes are shown as \u{fffd}. Edit takes only ASCII text in this file.]\n");
+        text.push_str(
+            "[Not UTF-8: other bytes are shown as \u{fffd}. Edit takes only ASCII text in this file.]\n",
+        );
     }
     text
 }

@@ -27,7 +27,9 @@ pub enum Unseen {
         to: u64,
     },
     /// It is not what was read.
-    #[error("{0} was changed on disk since you read it: Read it again, then write, so that the other change is not lost")]
+    #[error(
+        "{0} was changed on disk since you read it: Read it again, then write, so that the other change is not lost"
+    )]
     Stale(String),
 }
 

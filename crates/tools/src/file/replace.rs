@@ -132,7 +132,7 @@ pub fn replace(
     let Some(before) = before else {
         fs::create_dir_all(parent).map_err(|source| io_fault(parent, source))?;
         let mut temp = beside(parent).map_err(fault)?;
-        temp.write_all(bytes).map_err(fault)?;
+        temp.as_file_mut().write_all(bytes).map_err(fault)?;
         if cancel.is_cancelled() {
             return Err(WriteFault::Cancelled);
         }
@@ -147,11 +147,16 @@ pub fn replace(
     // A rename asks the folder alone: a write-protected file must be asked itself.
     rustix::fs::access(target, Access::WRITE_OK).map_err(|error| fault(error.into()))?;
     let unchanged = |meta: &Metadata| State::of(meta) == before.state;
-    let temp = match beside(parent).and_then(|temp| prepared(temp, bytes, &meta)) {
-        Ok(temp) => Some(temp),
-        // The folder takes no new file; the file itself may still be writable.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
-        Err(error) => return Err(fault(error)),
+    // A rename would part a hard link from its other names.
+    let temp = if meta.nlink() > 1 {
+        None
+    } else {
+        match beside(parent).and_then(|temp| prepared(temp, bytes, &meta)) {
+            Ok(temp) => Some(temp),
+            // The folder takes no new file; the file itself may still be writable.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+            Err(error) => return Err(fault(error)),
+        }
     };
     // Looked at again as late as can be.
     if !unchanged(&fs::symlink_metadata(target).map_err(fault)?) {
@@ -160,12 +165,15 @@ pub fn replace(
     if cancel.is_cancelled() {
         return Err(WriteFault::Cancelled);
     }
-    // A rename would part a hard link from its other names.
-    if let Some(temp) = temp.filter(|_| meta.nlink() == 1) {
+    if let Some(temp) = temp {
         match temp.persist(target) {
             Ok(file) => return file.metadata().map_err(fault),
             // A file mounted by itself (as containers do) can't be renamed over.
-            Err(error) if matches!(error.error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied) => {}
+            Err(error)
+                if matches!(
+                    error.error.kind(),
+                    io::ErrorKind::ResourceBusy | io::ErrorKind::PermissionDenied
+                ) => {}
             Err(error) => return Err(fault(error.error)),
         }
     }
@@ -179,7 +187,7 @@ fn beside(parent: &Path) -> io::Result<NamedTempFile> {
 
 /// Fills the new file and gives it the owner and the mode of the old one.
 fn prepared(mut temp: NamedTempFile, bytes: &[u8], meta: &Metadata) -> io::Result<NamedTempFile> {
-    temp.write_all(bytes)?;
+    temp.as_file_mut().write_all(bytes)?;
     let made = temp.as_file().metadata()?;
     if (made.uid(), made.gid()) != (meta.uid(), meta.gid()) {
         std::os::unix::fs::fchown(temp.as_file(), Some(meta.uid()), Some(meta.gid()))?;

@@ -172,10 +172,12 @@ mod tests {
     fn lines_do_not_depend_on_how_the_bytes_arrive() {
         let text = "\u{feff}one\r\ntwo é\n\nlast".as_bytes();
         for size in 1..=text.len() {
-            let found = scan(Pieces(text, size), window(1, 9), false, &CancellationToken::new(), |_| ()).unwrap();
+            let found =
+                scan(Pieces(text, size), window(1, 9), false, &CancellationToken::new(), |_| ()).unwrap();
             assert_eq!(found.lines, ["one", "two é", "", "last"], "pieces of {size}");
             assert_eq!((found.total, found.complete, found.lossy), (4, true, false));
-            let found = scan(Pieces(text, size), window(2, 1), false, &CancellationToken::new(), |_| ()).unwrap();
+            let found =
+                scan(Pieces(text, size), window(2, 1), false, &CancellationToken::new(), |_| ()).unwrap();
             assert_eq!((found.lines, found.total), (vec!["two é".to_owned()], 4));
         }
     }
@@ -183,7 +185,8 @@ mod tests {
     #[test]
     fn a_last_newline_begins_no_line() {
         for (text, total) in [("", 0), ("\n", 1), ("a\n", 1), ("a\n\n", 2), ("a", 1)] {
-            let found = scan(text.as_bytes(), window(1, 9), false, &CancellationToken::new(), |_| ()).unwrap();
+            let found =
+                scan(text.as_bytes(), window(1, 9), false, &CancellationToken::new(), |_| ()).unwrap();
             assert_eq!((found.total, found.lines.len() as u64), (total, total), "{text:?}");
         }
     }
@@ -204,8 +207,10 @@ mod tests {
     fn a_pass_that_may_stop_early_reads_no_further_than_its_window() {
         let mut read = 0;
         let text = "line\n".repeat(1_000_000);
-        let found =
-            scan(text.as_bytes(), window(10, 5), true, &CancellationToken::new(), |chunk| read += chunk.len()).unwrap();
+        let found = scan(text.as_bytes(), window(10, 5), true, &CancellationToken::new(), |chunk| {
+            read += chunk.len();
+        })
+        .unwrap();
         assert_eq!((found.lines.len(), found.total, found.complete), (5, 14, false));
         assert!(read <= CHUNK);
     }

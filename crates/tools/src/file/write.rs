@@ -70,7 +70,8 @@ impl Tool for Write {
             let seen = cx.state.seen(&path).cloned();
             let cwd = cx.place.cwd.clone();
             blocking::run(large, &cx.cancel, move |cancel| {
-                write_file(path, &cwd, &input.content, seen.as_ref(), cancel).unwrap_or_else(ToolOutput::error)
+                write_file(path, &cwd, &input.content, seen.as_ref(), cancel)
+                    .unwrap_or_else(ToolOutput::error)
             })
             .await
         })
@@ -104,14 +105,16 @@ fn write_file(
                 file.take(WHOLE).read_to_end(&mut bytes).map_err(failed)?;
                 old = Some(bytes);
             }
-            let written = replace(&target, content.as_bytes(), Some(Before::new(&meta, old.as_deref())), cancel)
-                .map_err(|fault| fault.to_string())?;
+            let written =
+                replace(&target, content.as_bytes(), Some(Before::new(&meta, old.as_deref())), cancel)
+                    .map_err(|fault| fault.to_string())?;
             let old = old.as_deref().map(shape::text);
             let patch = old.as_ref().map(|old| patch(old, content)).unwrap_or_default();
             (written, "update", old.map_or(Value::Null, |old| shape::original(&old)), patch)
         }
         Err(OpenFault::Missing { .. }) => {
-            let written = replace(&target, content.as_bytes(), None, cancel).map_err(|fault| fault.to_string())?;
+            let written =
+                replace(&target, content.as_bytes(), None, cancel).map_err(|fault| fault.to_string())?;
             (written, "create", Value::Null, Vec::new())
         }
         Err(fault) => return Err(fault.to_string()),

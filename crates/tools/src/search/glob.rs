@@ -23,7 +23,6 @@ const MAX_FILES: usize = 100;
 pub struct Glob {
     spec: ToolSpec,
     ignore_files: bool,
-    limit: Duration,
 }
 
 impl Default for Glob {
@@ -51,7 +50,6 @@ impl Glob {
                 input_schema: Arc::new(schema),
             },
             ignore_files: false,
-            limit: halt::LIMIT,
         }
     }
 
@@ -71,11 +69,11 @@ impl Glob {
         let searched = absolute(&cx.place, "path", path.unwrap_or(".")).map_err(|fault| fault.to_string())?;
         let asked_folder = path.is_some().then_some(searched);
         let ignore_files = self.ignore_files;
-        let (end, found) = halt::run(Ranking::new(MAX_FILES), self.limit, &cx.cancel, move |halt, found| {
-            if let Some(folder) = asked_folder {
-                if root::kind(&folder)? == Kind::File {
-                    return Err(format!("{} is a file; Glob searches folders", folder.display()));
-                }
+        let (end, found) = halt::run(Ranking::new(MAX_FILES), halt::LIMIT, &cx.cancel, move |halt, found| {
+            if let Some(folder) = asked_folder
+                && root::kind(&folder)? == Kind::File
+            {
+                return Err(format!("{} is a file; Glob searches folders", folder.display()));
             }
             list(&parsed, ignore_files, halt, found);
             Ok(())
@@ -144,7 +142,10 @@ fn output(found: Ranking, timed_out: bool, took: Duration) -> ToolOutput {
     }
     if page.cut {
         let at_least = if timed_out { "at least " } else { "" };
-        text.push(format!("[{} of {at_least}{total} files, changed last first; narrow the pattern]", page.count));
+        text.push(format!(
+            "[{} of {at_least}{total} files, changed last first; narrow the pattern]",
+            page.count
+        ));
     }
     if timed_out {
         text.push("[the time was over before everything was seen; narrow the pattern or the path]".into());

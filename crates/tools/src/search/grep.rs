@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use troupe_core::BoxFuture;
@@ -17,7 +16,6 @@ use super::scan::scan;
 /// Searches the contents of files.
 pub struct Grep {
     spec: ToolSpec,
-    limit: Duration,
 }
 
 impl Default for Grep {
@@ -64,22 +62,21 @@ impl Grep {
                 description: include_str!("grep.md").trim_end().into(),
                 input_schema: Arc::new(schema),
             },
-            limit: halt::LIMIT,
         }
     }
+}
 
-    async fn search(&self, cx: &ToolCx, input: &Value) -> Result<ToolOutput, String> {
-        let query = Query::read(&cx.place, input).map_err(|fault| fault.to_string())?;
-        let work = query.clone();
-        let ranking = Ranking::new(query.want());
-        let (end, found) =
-            halt::run(ranking, self.limit, &cx.cancel, move |halt, found| scan(&work, halt, found)).await;
-        match end {
-            End::Complete => Ok(output(&query, found, false)),
-            End::TimedOut => Ok(output(&query, found, true)),
-            End::Cancelled => Err("the search was cancelled".into()),
-            End::Failed(why) => Err(why),
-        }
+async fn search(cx: &ToolCx, input: &Value) -> Result<ToolOutput, String> {
+    let query = Query::read(&cx.place, input).map_err(|fault| fault.to_string())?;
+    let work = query.clone();
+    let ranking = Ranking::new(query.want());
+    let (end, found) =
+        halt::run(ranking, halt::LIMIT, &cx.cancel, move |halt, found| scan(&work, halt, found)).await;
+    match end {
+        End::Complete => Ok(output(&query, found, false)),
+        End::TimedOut => Ok(output(&query, found, true)),
+        End::Cancelled => Err("the search was cancelled".into()),
+        End::Failed(why) => Err(why),
     }
 }
 
@@ -125,7 +122,9 @@ fn output(query: &Query, found: Ranking, timed_out: bool) -> ToolOutput {
         text.push(format!("[{} of {total_lines} {unit} shown; `offset`: {next} goes on]", page.count));
     }
     if timed_out {
-        text.push("[the time was over before everything was searched; narrow `path`, `glob` or `type`]".into());
+        text.push(
+            "[the time was over before everything was searched; narrow `path`, `glob` or `type`]".into(),
+        );
     }
     if unread > 0 {
         text.push(format!("[{unread} files or folders could not be read]"));
@@ -155,7 +154,7 @@ impl Tool for Grep {
     }
 
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { self.search(cx, &input).await.unwrap_or_else(ToolOutput::error) })
+        Box::pin(async move { search(cx, &input).await.unwrap_or_else(ToolOutput::error) })
     }
 
     fn title(&self, input: &Value) -> Title {

@@ -93,20 +93,19 @@ mod tests {
     use super::*;
 
     /// A search that finds one thing and then goes on until it is told to end.
-    fn endless(halt: &Halt, found: &Mutex<Vec<u8>>) -> Result<(), String> {
+    fn endless(halt: &Halt, found: &Mutex<Vec<u8>>) {
         lock(found).push(1);
         while !halt.is_set() {
             std::thread::yield_now();
         }
-        Ok(())
     }
 
     #[tokio::test]
     async fn what_was_found_survives_the_limit_of_time() {
-        let limit = Duration::from_millis(1);
-        let (end, found) = run(Vec::new(), limit, &CancellationToken::new(), |halt, found| {
-            // The limit can't be over before the first thing is found: the test would prove nothing.
-            endless(halt, found)
+        // However early the limit is over, `endless` finds its one thing before it looks.
+        let (end, found) = run(Vec::new(), Duration::ZERO, &CancellationToken::new(), |halt, found| {
+            endless(halt, found);
+            Ok(())
         })
         .await;
         assert_eq!((end, found), (End::TimedOut, vec![1]));

@@ -13,7 +13,7 @@ mod scan;
 mod walk;
 
 #[cfg(test)]
-mod test_tree;
+pub(crate) mod test_tree;
 
 pub use glob::Glob;
 pub use grep::Grep;

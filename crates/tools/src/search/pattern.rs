@@ -7,7 +7,6 @@ use troupe_core::ports::tool::{BadInput, Place};
 
 use crate::file::path::absolute;
 
-
 /// What makes a part of a pattern more than a name.
 const META: &[char] = &['*', '?', '[', '{', '\\'];
 

@@ -7,7 +7,6 @@ use troupe_core::ports::tool::{BadInput, Place};
 
 use crate::file::path::absolute;
 
-
 /// Lines or entries in one result, unless asked otherwise.
 const HEAD_LIMIT: usize = 250;
 
@@ -62,7 +61,10 @@ impl Query {
         let count = |key: &str| input.get(key).and_then(whole);
         let pattern = input.get("pattern").and_then(Value::as_str).unwrap_or_default();
         if pattern.contains('\0') {
-            return Err(BadInput::new("pattern", "has a NUL character, and files that have one are left out"));
+            return Err(BadInput::new(
+                "pattern",
+                "has a NUL character, and files that have one are left out",
+            ));
         }
         let around = count("context").or_else(|| count("-C"));
         let mode = match text("output_mode") {

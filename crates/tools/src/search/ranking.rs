@@ -62,7 +62,8 @@ impl Ranking {
 
     /// Whether lines of this file have a chance to be shown.
     pub(super) fn keeps(&self, path: &Path, changed: SystemTime) -> bool {
-        let last = self.files.last_key_value().map(|((last_changed, last), _)| (*last_changed, last.as_path()));
+        let last =
+            self.files.last_key_value().map(|((last_changed, last), _)| (*last_changed, last.as_path()));
         self.lines < self.want || last.is_none_or(|last| (Reverse(changed), path) < last)
     }
 

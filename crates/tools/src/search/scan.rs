@@ -91,7 +91,9 @@ fn search(
     match query.mode {
         Mode::Content => {}
         Mode::Files => lines = Lines { kept: vec![shown()], total: 1, ..lines },
-        Mode::Count => lines = Lines { kept: vec![format!("{}:{}", shown(), lines.matches)], total: 1, ..lines },
+        Mode::Count => {
+            lines = Lines { kept: vec![format!("{}:{}", shown(), lines.matches)], total: 1, ..lines }
+        }
     }
     let changed = changed();
     let mut found = lock(found);
@@ -143,7 +145,11 @@ fn types(name: &str) -> Result<ignore::types::Types, String> {
         let suffix = format!("*.{name}");
         let mut near: Vec<&str> = known
             .iter()
-            .filter(|kind| kind.globs().contains(&suffix) || kind.name().starts_with(name) || name.starts_with(kind.name()))
+            .filter(|kind| {
+                kind.globs().contains(&suffix)
+                    || kind.name().starts_with(name)
+                    || name.starts_with(kind.name())
+            })
             .map(ignore::types::FileTypeDef::name)
             .collect();
         let names: Vec<&str> = known.iter().map(ignore::types::FileTypeDef::name).collect();

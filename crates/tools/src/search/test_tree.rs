@@ -16,14 +16,14 @@ use troupe_core::spawn::Spawn;
 use troupe_core::state::AgentState;
 use troupe_core::{BoxFuture, CancellationToken, schema};
 
-pub(super) struct Tree {
+pub(crate) struct Tree {
     folder: tempfile::TempDir,
     root: PathBuf,
 }
 
 impl Tree {
     /// Files with their contents; each was changed a second after the one before.
-    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let tree = Self { folder, root };
@@ -33,7 +33,7 @@ impl Tree {
         tree
     }
 
-    pub(super) fn write(&self, path: &str, content: &[u8], changed: u64) {
+    pub(crate) fn write(&self, path: &str, content: &[u8], changed: u64) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
@@ -41,15 +41,15 @@ impl Tree {
         std::fs::File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
     }
 
-    pub(super) fn path(&self, path: &str) -> PathBuf {
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         Place { cwd: self.root.clone(), home: self.folder.path().into(), roots: vec![self.root.clone()] }
     }
 
-    pub(super) fn cx(&self) -> ToolCx {
+    pub(crate) fn cx(&self) -> ToolCx {
         ToolCx {
             me: AgentId::main(),
             call: "call".into(),
@@ -62,13 +62,13 @@ impl Tree {
     }
 
     /// Makes a call whose input passes the schema.
-    pub(super) async fn call(&self, tool: &dyn Tool, input: Value) -> ToolOutput {
+    pub(crate) async fn call(&self, tool: &dyn Tool, input: Value) -> ToolOutput {
         schema::check(&tool.spec().input_schema, &input).unwrap();
         tool.call(&self.cx(), input).await
     }
 
     /// The text of a result, with this folder shown as `.`.
-    pub(super) fn text(&self, output: &ToolOutput) -> String {
+    pub(crate) fn text(&self, output: &ToolOutput) -> String {
         text_of(&output.content).replace(&format!("{}/", self.root.display()), "./")
     }
 }
@@ -82,7 +82,7 @@ impl AsRef<Path> for Tree {
 struct Nobody;
 
 impl Supervisor for Nobody {
-    fn spawn<'a>(&'a self, _spawn: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+    fn spawn(&self, _spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async { Err(SpawnError::Ending) })
     }
 
@@ -100,7 +100,7 @@ impl Supervisor for Nobody {
 
     fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
-    fn ask<'a>(&'a self, _question: Question) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }
 }

@@ -21,7 +21,8 @@ pub(super) enum Meaning {
 impl Meaning {
     /// By the last command of the line: its exit code is the line's.
     pub(super) fn of(command: &Command) -> Self {
-        let last = command.parts.iter().rfind(|part| part.origin == Origin::Line);
+        // A part without words is the redirect of the one before, or an assignment.
+        let last = command.parts.iter().rfind(|part| part.origin == Origin::Line && !part.words.is_empty());
         let Some(last) = last else { return Self::Failure };
         let words = last.texts();
         match program(last) {
@@ -89,4 +90,35 @@ fn sub_command<'a>(words: &[&'a str]) -> Option<&'a str> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parse::parse;
+    use super::{may_change_folder, may_go_on};
+
+    #[test]
+    fn what_waits_holds_locks_or_is_unknown_may_not_go_on() {
+        for command in
+            ["sleep 5; make", "git fetch", "cd a && /usr/bin/git gc", "env git gc", "echo \"$(", ""]
+        {
+            assert!(!may_go_on(&parse(command)), "{command}");
+        }
+        for command in ["make", "cat .gitignore", "make; sleep 5", "python3 -c 'import time; time.sleep(9)'"]
+        {
+            assert!(may_go_on(&parse(command)), "{command}");
+        }
+    }
+
+    #[test]
+    fn what_may_change_the_folder() {
+        for command in
+            ["cd a", "(cd a)", "builtin cd a", "eval x", ". ./env", "$X a", "if a; then pushd b; fi"]
+        {
+            assert!(may_change_folder(&parse(command)), "{command}");
+        }
+        for command in ["make", "ls a/cd", "cargo test -- --nocapture | tail -5"] {
+            assert!(!may_change_folder(&parse(command)), "{command}");
+        }
+    }
 }

@@ -9,9 +9,9 @@ const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// Ceiling of that limit.
 const MAX_TIMEOUT_MS: u64 = 600_000;
 /// Default limit of a background command.
-const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+const BACKGROUND_TIMEOUT: Duration = Duration::from_mins(30);
 /// Ceiling of that limit, and the limit of a command that was moved to the background.
-pub(super) const BACKGROUND_CEILING: Duration = Duration::from_secs(2 * 60 * 60);
+pub(super) const BACKGROUND_CEILING: Duration = Duration::from_hours(2);
 
 /// Settings of the shell tools.
 #[derive(Clone, Debug)]

@@ -1,10 +1,11 @@
 //! The shell grammar: a command line → [`Command`], as data for the permission policy. It judges nothing;
 //! what it can't follow it notes as a doubt.
 
+use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
 use tree_sitter::{ParseOptions, Parser, Tree};
-use troupe_core::policy::{Command, Folder, RedirectKind, Simple, runs_shell_text};
+use troupe_core::policy::{Command, Folder, Origin, RedirectKind, Simple, runs_shell_text};
 
 use walk::Walk;
 
@@ -15,8 +16,12 @@ mod word;
 pub const MAX_LINE: usize = 64 * 1024;
 /// How deep text given to `eval` or to a shell is followed.
 const MAX_TEXTS: usize = 4;
-/// How often the parser may report progress (every few hundred steps) before it is stopped.
-const MAX_PROGRESS: usize = 20_000;
+/// How many parts are kept of a line with shell texts in it.
+const MAX_PARTS: usize = 10_000;
+/// How many lines of heredocs that look like an end are passed.
+const MAX_FALSE_ENDS: usize = 8;
+/// How often the parser may report progress before it is stopped; the longest plain line takes some 1,400.
+const MAX_PROGRESS: usize = 5_000;
 
 /// Parses a line. Never fails: what can't be followed is a [`Command::doubt`].
 pub fn parse(line: &str) -> Command {
@@ -29,9 +34,13 @@ pub fn parse(line: &str) -> Command {
         command.doubt = Some(format!("it has a control or invisible character (U+{:04X})", u32::from(found)));
     }
     let (joined, unsure) = join_continued(line);
-    parse_text(&joined, &mut command, Folder::default(), 0);
+    parse_text(&joined, &mut command, Folder::default(), Origin::Line, 0);
+    if command.doubt.is_some() && joined.contains("<<") {
+        // Heredocs are the grammar's weakest side: what else stands in the line is looked at without them.
+        parse_text(&without_heredocs(&joined), &mut command, Folder::default(), Origin::Text, 0);
+    }
     if unsure {
-        parse_text(line, &mut command, Folder::default(), 0);
+        parse_text(line, &mut command, Folder::default(), Origin::Line, 0);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
     }
     if changes_home(line) {
@@ -41,38 +50,58 @@ pub fn parse(line: &str) -> Command {
 }
 
 /// Adds what `text` holds, and what the texts in it hold that a shell would run.
-fn parse_text(text: &str, command: &mut Command, folder: Folder, depth: usize) {
-    let Some(tree) = tree_of(text) else {
-        command.doubt.get_or_insert_with(|| "the parser gave up on it".into());
-        return;
+fn parse_text(text: &str, command: &mut Command, folder: Folder, origin: Origin, depth: usize) {
+    let mut text = text.to_owned();
+    let mut tries = MAX_FALSE_ENDS;
+    let (parts, escaped, doubt) = loop {
+        let Some(tree) = tree_of(&text) else {
+            command.doubt.get_or_insert_with(|| "the parser gave up on it".into());
+            return;
+        };
+        let mut walk = Walk::new(&text, folder.clone(), origin);
+        walk.visit(tree.root_node());
+        if tree.root_node().has_error() {
+            walk.doubt("its syntax is not understood");
+        }
+        match walk.false_end {
+            // Other letters in its place make it the data that it is.
+            Some((from, to)) if tries > 0 && from < to => {
+                tries -= 1;
+                text.replace_range(from..to, &"_".repeat(to - from));
+            }
+            _ => break (walk.parts, walk.escaped, walk.doubt),
+        }
     };
-    let first = command.parts.len();
-    let mut walk = Walk::new(text, folder, depth > 0);
-    walk.visit(tree.root_node());
-    if tree.root_node().has_error() {
-        walk.doubt("its syntax is not understood");
-    }
-    if let Some(why) = walk.doubt {
+    if let Some(why) = doubt {
         command.doubt.get_or_insert(why);
     }
-    command.parts.extend(walk.parts);
-    let inner: Vec<(Folder, String)> = command.parts[first..]
+    let run = parts
         .iter()
-        .flat_map(|part| texts_of(part).into_iter().map(|text| (part.folder.clone(), text)))
-        .collect();
-    for (folder, text) in inner {
-        if depth == MAX_TEXTS || text.len() > MAX_LINE {
+        .flat_map(|part| texts_of(part).into_iter().map(|text| (part.folder.clone(), Origin::Text, text)));
+    let inner: Vec<_> = escaped.into_iter().chain(run).collect();
+    command.parts.extend(parts);
+    for (folder, origin, text) in inner {
+        if depth == MAX_TEXTS || text.len() > MAX_LINE || command.parts.len() > MAX_PARTS {
             command.doubt.get_or_insert_with(|| "it nests shell texts too deep".into());
             return;
         }
         let (joined, _) = join_continued(&text);
-        parse_text(&joined, command, folder, depth + 1);
+        parse_text(&joined, command, folder, origin, depth + 1);
     }
 }
 
 /// The texts that a simple command gives to a shell: as arguments, as a heredoc, as a here-string.
 fn texts_of(part: &Simple) -> Vec<String> {
-    let run = runs_shell_text(&part.texts());
+    // Of a text that is known in part, what is known is looked at too.
+    let words: Vec<&str> = part
+        .words
+        .iter()
+        .map(|word| match &word.value {
+            Some(value) => value,
+            None => word.raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(&word.raw),
+        })
+        .collect();
+    let run = runs_shell_text(&words);
     let mut texts = run.texts;
     if run.stdin {
         let given = part.redirects.iter().filter(|r| r.kind == RedirectKind::Text);
@@ -153,6 +182,41 @@ fn join_continued(line: &str) -> (String, bool) {
     (out, unsure)
 }
 
+/// The line with the bodies of its heredocs left out. Only used for what can't be parsed as it is: quotes
+/// around `<<` are not looked at.
+fn without_heredocs(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    let mut waiting: VecDeque<(String, bool)> = VecDeque::new();
+    for row in line.split_inclusive('\n') {
+        if let Some((marker, strips)) = waiting.front() {
+            let bare = row.trim_end_matches('\n');
+            let bare = if *strips { bare.trim_start_matches('\t') } else { bare };
+            if bare == marker {
+                waiting.pop_front();
+            }
+            continue;
+        }
+        let mut rest = row;
+        while let Some(at) = rest.find("<<") {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 2..];
+            if let Some(string) = rest.strip_prefix('<') {
+                out.push_str("<<<");
+                rest = string;
+                continue;
+            }
+            let strips = rest.starts_with('-');
+            rest = rest.strip_prefix('-').unwrap_or(rest).trim_start_matches([' ', '\t']);
+            let end = rest.find([' ', '\t', '\n', ';', '|', '&', '<', '>', '(', ')']).unwrap_or(rest.len());
+            let marker: String = rest[..end].chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
+            rest = &rest[end..];
+            waiting.push_back((marker, strips));
+        }
+        out.push_str(rest);
+    }
+    out
+}
+
 /// Whether the line both names HOME as a variable to set and uses the home folder.
 fn changes_home(line: &str) -> bool {
     let mut uses = line.contains('~');
@@ -171,3 +235,6 @@ fn changes_home(line: &str) -> bool {
     }
     uses && sets
 }
+
+#[cfg(test)]
+mod tests;

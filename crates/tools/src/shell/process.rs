@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
@@ -116,9 +116,9 @@ impl Group {
         Ok(Self { pid, mark: mark.to_owned(), held: true })
     }
 
-    /// Whether a process of the group is left; an unreaped one counts.
+    /// Whether a process of the group is alive. Cheap when none is.
     pub(super) fn is_alive(&self) -> bool {
-        test_kill_process_group(self.pid).is_ok()
+        sweep::is_group_alive(self.pid)
     }
 
     /// Asks every process of the job to end, stopped ones too, also outside of the group.
@@ -150,10 +150,7 @@ impl Group {
         let _ = kill_process_group(self.pid, signal);
     }
 
-    async fn sweep<T: Default + Send + 'static>(
-        &self,
-        work: impl FnOnce(&str) -> T + Send + 'static,
-    ) -> T {
+    async fn sweep<T: Default + Send + 'static>(&self, work: impl FnOnce(&str) -> T + Send + 'static) -> T {
         let mark = self.mark.clone();
         // It fails only when the runtime ends; the guard's own sweep follows then.
         tokio::task::spawn_blocking(move || work(&mark)).await.unwrap_or_default()

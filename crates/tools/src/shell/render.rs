@@ -39,10 +39,13 @@ pub(super) fn large(capture: &Capture, inline_chars: usize) -> String {
     let size = capture.total;
     match (&capture.file, &capture.error) {
         (Some((path, kept)), None) => {
-            let cut = if *kept < size { format!(" (its first and last {kept} bytes)") } else { String::new() };
+            let cut =
+                if *kept < size { format!(" (its first and last {kept} bytes)") } else { String::new() };
             let path = path.display();
             let preview = output(capture, PREVIEW_CHARS);
-            format!("The output has {size} bytes and is saved{cut} in {path}\nStart and end of it:\n{preview}")
+            format!(
+                "The output has {size} bytes and is saved{cut} in {path}\nStart and end of it:\n{preview}"
+            )
         }
         (file, error) => {
             let saved = file.as_ref().map_or_else(String::new, |(path, kept)| {
@@ -50,7 +53,9 @@ pub(super) fn large(capture: &Capture, inline_chars: usize) -> String {
             });
             let why = error.as_ref().map_or_else(String::new, |error| format!(" ({error})"));
             let shown = output(capture, inline_chars);
-            format!("The output has {size} bytes and could not be saved{why}{saved}\nStart and end of it:\n{shown}")
+            format!(
+                "The output has {size} bytes and could not be saved{why}{saved}\nStart and end of it:\n{shown}"
+            )
         }
     }
 }

@@ -21,7 +21,7 @@ use troupe_core::ports::supervisor::JobCx;
 use troupe_core::ports::tool::Reporter;
 
 use super::exit::Meaning;
-use super::process::{Group, Launch, LaunchError, mark};
+use super::process::{Group, Launch, mark};
 use super::prologue::{LastFolder, Prologue};
 use super::spool::{Bounds, Capture, Spool, SpoolError};
 
@@ -31,8 +31,10 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(2);
 const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// How long the kernel gets to end what was killed.
 const KILL_GRACE: Duration = Duration::from_secs(1);
-/// How often a group that is ending is looked at.
+/// How soon a group that is ending is looked at again; doubled each time, since a look costs a scan.
 const ENDING_POLL: Duration = Duration::from_millis(5);
+/// Ceiling of that.
+const ENDING_POLL_MOST: Duration = Duration::from_millis(80);
 /// How often a background group whose shell has ended is looked at.
 const LIVING_POLL: Duration = Duration::from_millis(250);
 /// Shortest time between two reports of progress.
@@ -99,13 +101,13 @@ enum Next {
 pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     let mut spool = Spool::new(cx.output.clone(), plan.bounds);
     if plan.background
-        && let Err(error) = spool.to_background().await
+        && let Err(error) = spool.move_to_background().await
     {
         return refused(link.started, error.to_string());
     }
     let process = match plan.launch.start(&mark(cx.id.as_str())) {
         Ok(process) => process,
-        Err(error) => return refused(link.started, explain(&error)),
+        Err(error) => return refused(link.started, error.to_string()),
     };
     // Nobody listens when the call is gone; the job's token tells of that.
     let _ = link.started.send(Ok(()));
@@ -129,14 +131,6 @@ pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     let folder = plan.prologue.as_ref().map_or(LastFolder::Untold, Prologue::last_folder);
     let _ = link.finished.send(Finished { capture, folder, leftovers });
     Outcome::Shell(end)
-}
-
-/// Words for people, and for a model, of why nothing was started.
-fn explain(error: &LaunchError) -> String {
-    match error {
-        LaunchError::FolderGone(_) => format!("{error}. Nothing was run."),
-        LaunchError::NoShell(_) | LaunchError::Io(_) => error.to_string(),
-    }
 }
 
 fn refused(started: oneshot::Sender<Result<(), String>>, error: String) -> Outcome {
@@ -216,7 +210,7 @@ impl Job {
                     self.background = true;
                     self.limit = super::options::BACKGROUND_CEILING;
                     self.deadline = Instant::now() + self.limit;
-                    let _ = answer.send(self.output.spool.to_background().await);
+                    let _ = answer.send(self.output.spool.move_to_background().await);
                 }
             }
         }
@@ -225,12 +219,8 @@ impl Job {
     /// Ends what is left of the job; says whether processes had outlived a shell that ended by itself.
     async fn end(&mut self, cause: &Cause) -> bool {
         let by_itself = matches!(cause, Cause::Exited);
-        if by_itself {
-            self.output.rest(LAST_OUTPUT).await;
-            let held = self.output.open && self.group.has_marked().await;
-            if !held && !self.group.is_alive() {
-                return false;
-            }
+        if by_itself && self.ends_alone().await {
+            return false;
         }
         self.group.terminate().await;
         let ending = Self::wait_for_end(&mut self.child, &mut self.status, &self.group, by_itself);
@@ -247,6 +237,14 @@ impl Job {
         by_itself
     }
 
+    /// Gives what the shell left behind a moment to end by itself; says whether it did.
+    async fn ends_alone(&mut self) -> bool {
+        self.output.rest(LAST_OUTPUT).await;
+        let gone = Self::wait_for_end(&mut self.child, &mut self.status, &self.group, true);
+        let gone = self.output.take_in_all(timeout(LAST_OUTPUT, gone)).await.is_ok();
+        gone && !(self.output.open && self.group.has_marked().await)
+    }
+
     /// Waits until the shell is reaped and its group is empty.
     async fn wait_for_end(
         child: &mut tokio::process::Child,
@@ -257,8 +255,10 @@ impl Job {
         if status.is_none() {
             *status = child.wait().await.ok();
         }
+        let mut pause = ENDING_POLL;
         while group.is_alive() || (!group_only && group.has_marked().await) {
-            sleep(ENDING_POLL).await;
+            sleep(pause).await;
+            pause = (pause * 2).min(ENDING_POLL_MOST);
         }
     }
 }

@@ -62,9 +62,15 @@ fn free(space: Option<&(PathBuf, u64)>) -> String {
 
 enum Sink {
     Memory,
-    File { file: File, written: u64 },
+    File {
+        file: File,
+        written: u64,
+    },
     /// A file that took no more after `written` bytes, or could not be made.
-    Closed { written: Option<u64>, error: SpoolError },
+    Closed {
+        written: Option<u64>,
+        error: SpoolError,
+    },
 }
 
 /// Output on its way in.
@@ -106,11 +112,6 @@ impl Spool {
         }
     }
 
-    /// Bytes taken in so far.
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     /// Whether there was more output than any command may have.
     pub(super) fn is_flooded(&self) -> bool {
         self.total > self.bounds.output
@@ -140,19 +141,21 @@ impl Spool {
     }
 
     /// Opens the file of a command that goes on in the background: nobody waits for the rest of its output.
-    pub(super) async fn to_background(&mut self) -> Result<(), SpoolError> {
+    pub(super) async fn move_to_background(&mut self) -> Result<(), SpoolError> {
         if self.written().is_none_or(|written| written == self.total) {
             self.file_most = self.bounds.output;
         }
-        self.to_file().await
+        self.open_file().await
     }
 
     /// Ends the file: past its limit, a mark and the last bytes follow.
     pub(super) async fn finish(mut self, to_file: bool) -> Capture {
         if to_file {
             // The error stays in the sink.
-            let _ = self.to_file().await;
+            let _ = self.open_file().await;
         }
+        let excess = self.tail.len().saturating_sub(self.bounds.tail);
+        self.tail.drain(..excess);
         let mut kept = self.written().unwrap_or(0);
         let missing = self.total - kept;
         if missing > 0 && matches!(self.sink, Sink::File { .. }) {
@@ -169,8 +172,6 @@ impl Spool {
             }
             self.tail = tail;
         }
-        let excess = self.tail.len().saturating_sub(self.bounds.tail);
-        self.tail.drain(..excess);
         let (file, error) = match self.sink {
             Sink::Memory => (None, None),
             Sink::File { .. } => (Some((self.path, kept)), None),
@@ -185,7 +186,7 @@ impl Spool {
         Capture { head: self.head, tail: self.tail, total: self.total, file, error }
     }
 
-    async fn to_file(&mut self) -> Result<(), SpoolError> {
+    async fn open_file(&mut self) -> Result<(), SpoolError> {
         if matches!(self.sink, Sink::Memory) {
             self.open().await;
             let head = std::mem::take(&mut self.head);

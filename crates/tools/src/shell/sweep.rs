@@ -1,8 +1,9 @@
 //! Finds what a command left outside of its process group, by the mark in its environment. It can't find a
 //! process that was started with an emptied environment.
 
-use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
 
 /// The variable that marks all processes of one job.
 pub(super) const MARK: &str = "TROUPE_JOB";
@@ -39,24 +40,46 @@ pub(super) fn kill(mark: &str) -> bool {
 pub(super) fn marked(mark: &str) -> Vec<Pid> {
     use std::io::Read as _;
 
-    let Ok(folder) = std::fs::read_dir("/proc") else { return Vec::new() };
     let wanted = format!("{MARK}={mark}");
     let mut environ = Vec::new();
-    let mut found = Vec::new();
-    for entry in folder.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()).and_then(Pid::from_raw)
-        else {
-            continue;
-        };
-        environ.clear();
-        let Ok(file) = std::fs::File::open(entry.path().join("environ")) else { continue };
-        if file.take(ENVIRON_MOST).read_to_end(&mut environ).is_ok()
-            && environ.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        {
-            found.push(pid);
-        }
-    }
-    found
+    processes()
+        .filter(|(_, folder)| {
+            environ.clear();
+            let read = std::fs::File::open(folder.join("environ"))
+                .and_then(|file| file.take(ENVIRON_MOST).read_to_end(&mut environ));
+            read.is_ok() && environ.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        })
+        .map(|(pid, _)| pid)
+        .collect()
+}
+
+/// Whether a process of the group is alive. A zombie whose parent is slow to reap it is not.
+#[cfg(target_os = "linux")]
+pub(super) fn is_group_alive(group: Pid) -> bool {
+    test_kill_process_group(group).is_ok()
+        && processes().any(|(_, folder)| {
+            let stat = std::fs::read(folder.join("stat")).unwrap_or_default();
+            // `pid (name) state parent group …`; the name may have anything in it.
+            let after = stat.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
+            let mut fields = after.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
+            let (state, of_group) = (fields.next(), fields.nth(1));
+            let zombie = matches!(state, Some(b"Z" | b"X"));
+            !zombie && of_group == Some(group.as_raw_nonzero().to_string().as_bytes())
+        })
+}
+
+#[cfg(target_os = "linux")]
+fn processes() -> impl Iterator<Item = (Pid, std::path::PathBuf)> {
+    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
+        Some((pid, entry.path()))
+    })
+}
+
+/// Whether a process of the group is left.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn is_group_alive(group: Pid) -> bool {
+    test_kill_process_group(group).is_ok()
 }
 
 /// Other systems show no environments: only the process group is ended there.

@@ -9,7 +9,7 @@ use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{sleep, timeout};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
-use troupe_core::outcome::{Outcome, ShellEnd};
+use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::Command;
 use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
@@ -135,7 +135,7 @@ impl Bash {
         };
         let waiter = match cx.supervisor.start(start) {
             Ok(waiter) => waiter,
-            Err(error) => return ToolOutput::error(format!("the command was not started: {error}")),
+            Err(error) => return not_started(&error.to_string()),
         };
         if request.background {
             return in_background(waiter, call_link).await;
@@ -215,8 +215,10 @@ impl Bash {
             return ToolOutput::error(format!("the command does not end; it was killed (task {})", job.id));
         };
         let finished = finished.await.ok();
-        let (Outcome::Shell(end), Some(finished)) = (outcome, finished) else {
-            return ToolOutput::error("the command was lost: its runner ended without a result");
+        let (end, finished) = match (outcome, finished) {
+            (Outcome::Shell(end), Some(finished)) => (end, finished),
+            (Outcome::Shell(ShellEnd { error: Some(error), .. }), None) => return not_started(&error),
+            (_, None) | (Outcome::Agent(_), _) => return not_started("its runner ended without a result"),
         };
         let shown = Shown { wait, end, meaning, limit: request.limit, inline: self.options.inline_chars() };
         let mut output = shown.output(&finished);
@@ -255,7 +257,8 @@ fn command_of(input: &Value) -> Result<&str, BadInput> {
     }
     if command.len() > COMMAND_MOST {
         let length = command.len();
-        let what = format!("has {length} bytes, at most {COMMAND_MOST} can be run: write a script file first");
+        let what =
+            format!("has {length} bytes, at most {COMMAND_MOST} can be run: write a script file first");
         return Err(BadInput::new("command", what));
     }
     Ok(command)
@@ -293,7 +296,11 @@ async fn in_background(waiter: Waiter, link: CallLink) -> ToolOutput {
         Ok(Err(_)) => "its runner ended".to_owned(),
         Err(_) => "it took too long".to_owned(),
     };
-    ToolOutput::error(format!("the command was not started: {why_not}"))
+    not_started(&why_not)
+}
+
+fn not_started(why: &str) -> ToolOutput {
+    ToolOutput::error(format!("the command was not run: {why}"))
 }
 
 /// Lets a command that took too long go on in the background; gives the hold back if it can't.
@@ -362,8 +369,8 @@ impl Shown {
             None if large => render::large(capture, self.inline),
             None => render::output(capture, self.inline),
         };
-        let mut data = data(&shown, matches!(self.wait, Wait::Cancelled));
-        if matches!(self.wait, Wait::TimedOut) {
+        let mut data = data(&shown, self.is_stopped() && !matches!(self.wait, Wait::TimedOut));
+        if self.is_stopped() && matches!(self.wait, Wait::TimedOut) {
             data.insert("timedOutAfterMs".into(), millis(self.limit));
         }
         if let Some(text) = interpretation {
@@ -381,21 +388,26 @@ impl Shown {
             lines.push(interpretation.unwrap_or("(no output)").to_owned());
         }
         if finished.leftovers {
-            lines.push("Processes that it left running were ended; use run_in_background to keep one.".into());
+            lines
+                .push("Processes that it left running were ended; use run_in_background to keep one.".into());
         }
         let text = lines.join("\n");
         let output = if failure.is_some() { ToolOutput::error(text) } else { ToolOutput::text(text) };
         output.with_data(Value::Object(data))
     }
 
+    /// Whether it was ended, by its call or by somebody else; it may have been faster.
+    fn is_stopped(&self) -> bool {
+        self.end.ending == Ending::Stopped
+    }
+
     /// The first line of a failure.
     fn failure(&self) -> Option<String> {
-        match self.wait {
-            Wait::Cancelled => return Some("Interrupted before it ended.".into()),
-            Wait::TimedOut => {
-                return Some(format!("Timed out after {} ms and was killed.", self.limit.as_millis()));
-            }
-            Wait::Ended => {}
+        if self.is_stopped() {
+            return Some(match self.wait {
+                Wait::TimedOut => format!("Timed out after {} ms and was killed.", self.limit.as_millis()),
+                Wait::Cancelled | Wait::Ended => "Interrupted before it ended.".into(),
+            });
         }
         match (&self.end.error, self.end.code, self.end.signal) {
             (Some(error), None, None) => Some(format!("Failed: {error}")),
@@ -440,7 +452,9 @@ async fn follow_folder(cx: &ToolCx, folder: &LastFolder, output: &mut ToolOutput
     if *back != place.cwd {
         output.effects.push(Effect::Cwd(back.clone()));
     }
-    output.content.push(troupe_core::block::Block::text(format!("Shell cwd was reset to {}", back.display())));
+    output
+        .content
+        .push(troupe_core::block::Block::text(format!("Shell cwd was reset to {}", back.display())));
 }
 
 async fn resolved(path: &Path) -> PathBuf {

@@ -113,7 +113,10 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
     match outcome {
         Outcome::Agent(envelope) => {
             let prompt = text(input, "prompt").unwrap_or_default();
-            report::write(&Asked { id: &job.id, kind: agent_type(input), prompt, output: &job.output }, *envelope)
+            report::write(
+                &Asked { id: &job.id, kind: agent_type(input), prompt, output: &job.output },
+                &envelope,
+            )
         }
         Outcome::Shell(end) => {
             let why = end.error.unwrap_or_else(|| "it ended without an envelope".into());
@@ -139,6 +142,10 @@ async fn end(cx: &ToolCx, waiter: Waiter) -> Option<Outcome> {
 impl Tool for Agent {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn spawns(&self) -> bool {
+        true
     }
 
     fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {

@@ -75,7 +75,7 @@ fn place() -> Place {
 }
 
 impl Supervisor for Stage {
-    fn spawn<'a>(&'a self, spawn: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+    fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async move {
             if let Some(refusal) = self.refusal.lock().unwrap().take() {
                 return Err(refusal);
@@ -110,7 +110,7 @@ impl Supervisor for Stage {
 
     fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
-    fn ask<'a>(&'a self, _question: Question) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }
 }
@@ -168,8 +168,10 @@ async fn every_parameter_reaches_the_supervisor() {
 #[tokio::test]
 async fn a_refusal_is_an_error_in_the_supervisors_words() {
     for (refusal, words) in [
-        (SpawnError::Unknown { name: "explorer".into(), known: vec!["explore".into(), "plan".into()] },
-            "`explorer`; there are: explore, plan"),
+        (
+            SpawnError::Unknown { name: "explorer".into(), known: vec!["explore".into(), "plan".into()] },
+            "`explorer`; there are: explore, plan",
+        ),
         (SpawnError::TooDeep { most: 3 }, "3 deep"),
         (SpawnError::Repeated, "do the work yourself"),
         (SpawnError::TooMany { what: "agents".into(), most: 8 }, "at most 8"),
@@ -180,7 +182,10 @@ async fn a_refusal_is_an_error_in_the_supervisors_words() {
         *stage.refusal.lock().unwrap() = Some(refusal);
         let output = Agent::new().call(&stage.cx(), brief()).await;
         let text = text_of(&output.content);
-        assert!(output.is_error && text.starts_with("No agent was started: ") && text.contains(words), "{text}");
+        assert!(
+            output.is_error && text.starts_with("No agent was started: ") && text.contains(words),
+            "{text}"
+        );
     }
 }
 
@@ -246,7 +251,13 @@ fn the_text_teaches_in_few_bytes_and_lists_no_types() {
     let spec = Agent::new().spec.clone();
     let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
     assert!(bytes <= 1800, "{bytes}");
-    for taught in ["several Agent calls in one message", "complete brief", "does not see the report", "Not to", "write or only to look"] {
+    for taught in [
+        "several Agent calls in one message",
+        "complete brief",
+        "does not see the report",
+        "Not to",
+        "write or only to look",
+    ] {
         assert!(spec.description.contains(taught), "{taught}");
     }
     assert!(!spec.description.contains("explore"));

@@ -31,17 +31,17 @@ pub(super) struct Asked<'a> {
 }
 
 /// Writes the result of a call.
-pub(super) fn write(asked: &Asked<'_>, envelope: Envelope) -> ToolOutput {
+pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
     let done = envelope.ending == Ending::Completed && envelope.reason == EndReason::Done;
     let (text, imitates) = escape(envelope.text.trim());
     let mut out = String::new();
     if !done {
-        out.push_str(&status_line(&envelope));
+        out.push_str(&status_line(envelope));
     }
     if text.is_empty() {
         out.push_str("[The agent ended without a report. Check what it did before you rely on it.]\n");
     }
-    if echoes(asked.prompt, &envelope) {
+    if echoes(asked.prompt, envelope) {
         out.push_str("[It made no calls and only gave words of its prompt back: no work was done.]\n");
     }
     if imitates {
@@ -54,7 +54,7 @@ pub(super) fn write(asked: &Asked<'_>, envelope: Envelope) -> ToolOutput {
         out.push_str(&text);
         out.push_str("\n\n");
     }
-    out.push_str(&trailer(asked, &envelope, done));
+    out.push_str(&trailer(asked, envelope, done));
     if !done {
         return ToolOutput::error(out);
     }
@@ -73,7 +73,7 @@ pub(super) fn write(asked: &Asked<'_>, envelope: Envelope) -> ToolOutput {
     ToolOutput::text(out).with_data(data)
 }
 
-/// "Status: stopped: max_turns. …" for an agent that did not finish.
+/// The first line for an agent that did not finish.
 fn status_line(envelope: &Envelope) -> String {
     let failed = matches!(envelope.reason, EndReason::Model | EndReason::PromptTooLong | EndReason::Store);
     let word = if failed { "failed" } else { "stopped" };

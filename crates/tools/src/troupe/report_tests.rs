@@ -26,21 +26,22 @@ fn envelope(text: &str) -> Envelope {
     }
 }
 
-fn output(envelope: Envelope) -> ToolOutput {
+fn output(envelope: &Envelope) -> ToolOutput {
     let id = JobId::new("a1");
     let output = Path::new("/s/a1.jsonl");
     write(&Asked { id: &id, kind: "explore", prompt: "Look at everything", output }, envelope)
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 fn words(envelope: Envelope) -> String {
-    text_of(&output(envelope).content)
+    text_of(&output(&envelope).content)
 }
 
 // proves: A6
 #[test]
 fn a_report_is_the_last_text_and_a_line_of_facts() {
     let report = "x".repeat(SHORT);
-    let output = output(envelope(&report));
+    let output = output(&envelope(&report));
     assert!(!output.is_error);
     assert_eq!(
         text_of(&output.content),
@@ -77,7 +78,8 @@ fn what_did_not_finish_is_an_error_that_says_so_first() {
         (Ending::Stopped, EndReason::Done, "Status: stopped: without a reason."),
         (Ending::Completed, EndReason::MaxTurns, "Status: stopped: max_turns."),
     ] {
-        let output = output(Envelope { ending, reason: reason.clone(), ..envelope("All done, goal reached!") });
+        let output =
+            output(&Envelope { ending, reason: reason.clone(), ..envelope("All done, goal reached!") });
         let text = text_of(&output.content);
         assert!(output.is_error && output.data.is_none(), "{reason:?}");
         assert!(text.starts_with(first), "{text}");
@@ -134,7 +136,7 @@ fn an_echo_of_the_prompt_is_no_report() {
     let prompt = "Read every file below src and report which of them open sockets,\nwith the line numbers.";
     let text = |words: &str, tool_uses| {
         let asked = Asked { id: &id, kind: "explore", prompt, output: Path::new("") };
-        text_of(&write(&asked, Envelope { tool_uses, ..envelope(words) }).content)
+        text_of(&write(&asked, &Envelope { tool_uses, ..envelope(words) }).content)
     };
     for echo in [prompt, &prompt.replace('\n', " "), &prompt[..70], &format!("Sure. {prompt}")] {
         assert!(text(echo, 0).starts_with("[It made no calls"), "{echo}");

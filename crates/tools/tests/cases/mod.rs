@@ -9,7 +9,7 @@ use serde_json::Value;
 use troupe_core::policy::{Behaviour, Rules, Scope, Verdict};
 
 /// The cases of one file.
-pub fn read(name: &str) -> Vec<Value> {
+pub(crate) fn read(name: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(folder().join(name)).expect("the case file is there");
     text.lines()
         .filter(|line| !line.trim().is_empty())
@@ -23,19 +23,19 @@ fn folder() -> PathBuf {
 }
 
 /// The texts of a list, none if it is absent.
-pub fn texts<'a>(case: &'a Value, key: &str) -> Vec<&'a str> {
+pub(crate) fn texts<'a>(case: &'a Value, key: &str) -> Vec<&'a str> {
     case[key].as_array().map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
 /// Adds each rule; a faulty one counts as it would in settings.
-pub fn add_rules(rules: &mut Rules, texts: &[String], behaviour: Behaviour, base: &std::path::Path) {
+pub(crate) fn add_rules(rules: &mut Rules, texts: &[String], behaviour: Behaviour, base: &std::path::Path) {
     for text in texts {
         let _ = rules.add(text, behaviour, Scope::Project, base.to_path_buf());
     }
 }
 
 /// The word of a verdict. In auto mode the classifier says yes to all it may answer.
-pub fn word(verdict: &Verdict, auto: bool) -> &'static str {
+pub(crate) fn word(verdict: &Verdict, auto: bool) -> &'static str {
     match verdict {
         Verdict::Allow => "allow",
         Verdict::Ask(asking) if auto && !asking.hard => "allow",
@@ -45,14 +45,15 @@ pub fn word(verdict: &Verdict, auto: bool) -> &'static str {
 }
 
 /// Whether the word is what the case expects, or as good.
-pub fn is_right(case: &Value, word: &str) -> bool {
+pub(crate) fn is_right(case: &Value, word: &str) -> bool {
     case["expect"] == word || texts(case, "accept").contains(&word)
 }
 
 /// Prints what passed and failed, and compares the failures with the checked-in list.
 #[expect(clippy::print_stdout, reason = "the measure is what the test is for")]
-pub fn settle(file: &str, results: &[(String, Option<String>)]) {
-    let failed: Vec<_> = results.iter().filter_map(|(id, fault)| fault.as_ref().map(|f| (id.clone(), f))).collect();
+pub(crate) fn settle(file: &str, results: &[(String, Option<String>)]) {
+    let failed: Vec<_> =
+        results.iter().filter_map(|(id, fault)| fault.as_ref().map(|f| (id.clone(), f))).collect();
     println!("{file}: {} passed, {} failed", results.len() - failed.len(), failed.len());
     for (id, fault) in &failed {
         println!("  {id}: {fault}");
@@ -66,8 +67,14 @@ pub fn settle(file: &str, results: &[(String, Option<String>)]) {
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .collect();
     let new: Vec<_> = failed.iter().filter(|(id, _)| !known.contains(id.as_str())).collect();
-    let mended: Vec<_> =
-        results.iter().filter(|(id, fault)| fault.is_none() && known.contains(id.as_str())).map(|(id, _)| id).collect();
+    let mended: Vec<_> = results
+        .iter()
+        .filter(|(id, fault)| fault.is_none() && known.contains(id.as_str()))
+        .map(|(id, _)| id)
+        .collect();
     assert!(new.is_empty(), "{file}: cases fail that did not: {new:?}");
-    assert!(mended.is_empty(), "{file}: cases pass that are listed as failing; take them off the list: {mended:?}");
+    assert!(
+        mended.is_empty(),
+        "{file}: cases pass that are listed as failing; take them off the list: {mended:?}"
+    );
 }

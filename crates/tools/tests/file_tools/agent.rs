@@ -1,7 +1,7 @@
 //! An agent without an engine: it calls the file tools in a folder of its own and folds their effects, as
 //! the loop would.
 
-#![expect(clippy::unwrap_used, dead_code, reason = "shared by test files that each use a part of it")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use troupe_core::block::text_of;
 use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
-use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx, ToolOutput};
+use troupe_core::ports::tool::{Place, Reporter, ToolCx, ToolOutput};
 use troupe_core::spawn::Spawn;
 use troupe_core::state::{AgentState, Part};
 use troupe_core::{BoxFuture, CancellationToken, schema};
 use troupe_tools::file;
 
 pub(crate) struct Agent {
-    folder: Arc<tempfile::TempDir>,
-    state: AgentState,
+    pub(crate) folder: Arc<tempfile::TempDir>,
+    pub(crate) state: AgentState,
     pub(crate) cancel: CancellationToken,
 }
 
@@ -28,22 +28,14 @@ impl Agent {
         Self::in_folder(Arc::new(tempfile::tempdir().unwrap()))
     }
 
-    /// Another agent in the same folder, that has seen nothing.
-    pub(crate) fn beside(&self) -> Self {
-        Self::in_folder(Arc::clone(&self.folder))
-    }
-
-    fn in_folder(folder: Arc<tempfile::TempDir>) -> Self {
+    /// An agent that has seen nothing yet.
+    pub(crate) fn in_folder(folder: Arc<tempfile::TempDir>) -> Self {
         let state = AgentState::new(folder.path().into(), Mode::Default, String::new(), String::new());
         Self { folder, state, cancel: CancellationToken::new() }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
-    }
-
-    pub(crate) fn state(&self) -> &AgentState {
-        &self.state
     }
 
     /// Calls a tool as the engine would: schema, access, body, effects.
@@ -78,22 +70,22 @@ impl Agent {
         output
     }
 
-    /// What the model reads of an output.
-    pub(crate) fn text(&self, output: &ToolOutput) -> String {
-        text_of(&output.content)
-    }
-
     /// Notes a file as seen, as another tool would.
     pub(crate) fn saw_whole(&mut self, path: &Path) {
         self.state.apply(&file::fingerprint::saw(path, Part::Whole).unwrap());
     }
 }
 
+/// What the model reads of an output.
+pub(crate) fn text(output: &ToolOutput) -> String {
+    text_of(&output.content)
+}
+
 /// A supervisor that file tools must never need.
 struct Nobody;
 
 impl Supervisor for Nobody {
-    fn spawn<'a>(&'a self, _: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+    fn spawn(&self, _: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async { Err(SpawnError::Ending) })
     }
 
@@ -111,7 +103,7 @@ impl Supervisor for Nobody {
 
     fn mark_told(&self, _: &AgentId, _: &JobId) {}
 
-    fn ask<'a>(&'a self, _: Question) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
         Box::pin(std::future::pending())
     }
 }

@@ -9,10 +9,10 @@ use troupe_core::outcome::Ending;
 use troupe_core::ports::supervisor::Release;
 use troupe_tools::shell::{Bash, Options};
 
-use crate::supervisor::{Agent, World, alive, fifo, field, hear, shell_end, text};
+use crate::supervisor::{Agent, World, alive, field, fifo, hear, shell_end, text};
 
 /// A limit on what must not hang; far above what it takes.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 fn bash() -> Bash {
     Bash::new(Options::default())
@@ -24,7 +24,7 @@ async fn cancelled(world: &std::sync::Arc<World>, command: &str) -> String {
     let ready = fifo(&world.work(), "ready");
     let cancel = agent.cancel.clone();
     let tool = bash();
-    let (out, _) = timeout(HANG, async {
+    let (out, ()) = timeout(HANG, async {
         tokio::join!(agent.run(&tool, command), async {
             hear(&ready).await;
             cancel.cancel();
@@ -47,8 +47,11 @@ fn name(world: &World) -> String {
 async fn a_cancelled_script_runs_its_exit_trap_and_leaves_no_child() {
     let world = World::new();
     let clean = world.work().join("CLEAN");
-    let script =
-        format!("trap 'touch {}' EXIT; bash -c 'sleep 1000; : {}' & echo > ready; wait", clean.display(), name(&world));
+    let script = format!(
+        "trap 'touch {}' EXIT; bash -c 'sleep 1000; : {}' & echo > ready; wait",
+        clean.display(),
+        name(&world)
+    );
     let shown = cancelled(&world, &script).await;
     assert!(shown.starts_with("Interrupted"), "{shown}");
     assert!(clean.exists());
@@ -58,7 +61,8 @@ async fn a_cancelled_script_runs_its_exit_trap_and_leaves_no_child() {
 #[tokio::test]
 async fn what_ignores_term_is_killed() {
     let world = World::new();
-    let script = format!("trap '' TERM; echo so far; echo > ready; while :; do sleep 1; done; : {}", name(&world));
+    let script =
+        format!("trap '' TERM; echo so far; echo > ready; while :; do sleep 1; done; : {}", name(&world));
     let shown = cancelled(&world, &script).await;
     assert!(shown.contains("so far"), "{shown}");
     assert_eq!(alive(&name(&world)), Vec::<String>::new());
@@ -147,22 +151,20 @@ async fn what_has_no_use_in_the_background_is_killed_at_its_limit() {
     for command in [
         format!("sleep 1000; : {name}"),
         format!("read -r x < go; git status {name}"),
-        format!("read -r x < go; echo ${{ {name}"),
+        format!("cat <> go; : {name}"),
     ] {
         let mut agent = Agent::main(&world);
         let _ = std::fs::remove_file(world.work().join("go"));
         fifo(&world.work(), "go");
         let out = agent.call(&bash(), json!({"command": command, "timeout": 50})).await;
-        if text(&out).contains("syntax") || text(&out).contains("bad substitution") {
-            continue;
-        }
         assert!(out.is_error, "{command}");
         assert!(text(&out).starts_with("Timed out after 50 ms and was killed."), "{}", text(&out));
         assert_eq!(field(&out, "timedOutAfterMs"), 50);
     }
     let options = Options { background: false, ..Options::default() };
     let mut agent = Agent::main(&world);
-    let out = agent.call(&Bash::new(options), json!({"command": format!("cat go; : {name}"), "timeout": 50})).await;
+    let out =
+        agent.call(&Bash::new(options), json!({"command": format!("cat go; : {name}"), "timeout": 50})).await;
     assert!(text(&out).starts_with("Timed out"), "{}", text(&out));
     tokio::time::resume();
     assert_eq!(alive(&name), Vec::<String>::new());
@@ -206,7 +208,7 @@ async fn a_cancel_at_any_moment_leaves_nothing() {
     let command = format!(
         "for i in 1 2 3; do bash -c ': {name}'; done; (sleep 1000 &) ; setsid bash -c 'sleep 1000; : {name}' & wait"
     );
-    for step in 0..40_u32 {
+    for step in (0..10_u32).chain((4..34).map(|power| (power % 2 + 2) << (power / 2))) {
         let agent = Agent::main(&world);
         let tool = bash();
         let cx = agent.cx();
@@ -251,7 +253,6 @@ async fn a_dropped_call_ends_its_command() {
     assert_eq!(alive(&name), Vec::<String>::new());
 }
 
-// proves: E3
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_commands_at_once_each_get_their_own_output() {
     let world = World::new();
@@ -267,8 +268,8 @@ async fn many_commands_at_once_each_get_their_own_output() {
             let command = format!("mkdir d{number}; cd d{number}; seq {number} {}; pwd", number + 50);
             let out = agent.run(&*tool, &command).await;
             let cwd = world.work().join(format!("d{number}"));
-            let lines: String = (number..=number + 50).map(|line| format!("{line}\n")).collect();
-            assert_eq!(text(&out), format!("{lines}{}", cwd.display()));
+            let lines: Vec<String> = (number..=number + 50).map(|line| line.to_string()).collect();
+            assert_eq!(text(&out), format!("{}\n{}", lines.join("\n"), cwd.display()));
             assert_eq!(agent.place.cwd, cwd);
         });
     }

@@ -52,7 +52,12 @@ async fn one_is_an_answer_from_programs_that_compare_and_search() {
         assert_eq!(text(&out), meaning, "{command}");
         assert_eq!(field(&out, "returnCodeInterpretation"), meaning);
     }
-    for command in ["grep zzz /dev/null; false", "grep", "git status /nonexistent", "echo $(grep z /dev/null; exit 1); false"] {
+    for command in [
+        "grep zzz /dev/null; false",
+        "grep",
+        "git status /nonexistent",
+        "echo $(grep z /dev/null; exit 1); false",
+    ] {
         assert!(run(command).await.is_error, "{command}");
     }
 }
@@ -66,7 +71,7 @@ async fn large_success_goes_to_a_file_with_a_preview() {
     assert!(text(&out).contains(path.to_str().unwrap()), "{}", text(&out));
     assert!(text(&out).len() < 3000);
     assert!(text(&out).contains("\n1\n2\n3\n") && text(&out).ends_with("\n20000"));
-    let whole: String = (1..=20000).map(|line| format!("{line}\n")).collect();
+    let whole = (1..=20000).fold(String::new(), |whole, line| whole + &line.to_string() + "\n");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), whole);
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(field(&out, "persistedOutputSize"), whole.len());
@@ -138,6 +143,7 @@ fn peak_kib() -> u64 {
 
 // proves: F231
 #[tokio::test]
+#[expect(clippy::print_stderr, reason = "tells what was not tried")]
 async fn a_full_disk_leaves_short_output_alone_and_is_named() {
     let world = World::new();
     let mut agent = Agent::main(&world);
@@ -201,15 +207,19 @@ async fn an_output_file_is_never_written_through_a_link() {
 // proves: F245
 #[tokio::test]
 async fn nothing_waits_for_standard_input() {
-    assert_eq!(text(&run("cat; cat - | wc -c; python3 -c 'import sys; print(len(sys.stdin.read()))'").await), "0\n0");
+    assert_eq!(
+        text(&run("cat; cat - | wc -c; python3 -c 'import sys; print(len(sys.stdin.read()))'").await),
+        "0\n0"
+    );
 }
 
 #[tokio::test]
 async fn inputs_that_can_not_run_are_refused() {
     let place = Agent::main(&World::new()).place;
-    for command in ["", " \n ", "echo \0", &"x".repeat(200_000)] {
+    for command in [" \n ", "echo \0", &"x".repeat(200_000)] {
         assert!(bash().access(&place, &json!({"command": command})).is_err());
-        assert!(Agent::main(&World::new()).cx().cancel.is_cancelled() || !command.contains('\u{1}'));
+        let out = Agent::main(&World::new()).run(&bash(), command).await;
+        assert!(out.is_error && text(&out).contains("`command`"), "{}", text(&out));
     }
     let out = run(&format!(": {}", "x".repeat(131_000))).await;
     assert_eq!(text(&out), "(no output)");

@@ -85,7 +85,7 @@ impl World {
 pub(crate) struct Door(pub(crate) Arc<World>);
 
 impl Supervisor for Door {
-    fn spawn<'a>(&'a self, _spawn: Spawn) -> BoxFuture<'a, Result<Waiter, SpawnError>> {
+    fn spawn(&self, _spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async { Err(SpawnError::Ending) })
     }
 
@@ -136,7 +136,7 @@ impl Supervisor for Door {
         self.0.told.lock().unwrap().push(id.clone());
     }
 
-    fn ask<'a>(&'a self, _question: Question) -> BoxFuture<'a, Answer> {
+    fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }
 }

@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use troupe_core::ids::AgentId;
-use troupe_core::outcome::{Ending, EndReason, Envelope, Outcome};
+use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::Tool as _;
 use troupe_tools::shell::{Bash, Options};
 use troupe_tools::troupe::{TaskOutput, TaskStop};
 
-use crate::supervisor::{Agent, World, alive, fifo, field, hear, shell_end, text};
+use crate::supervisor::{Agent, World, alive, field, fifo, hear, shell_end, text};
 
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_mins(1);
 
 async fn background(agent: &mut Agent, command: &str) -> String {
     let tool = Bash::new(Options::default());
@@ -83,13 +83,14 @@ async fn a_stopped_task_ends_with_all_its_processes_and_keeps_its_output() {
     let mut agent = Agent::main(&world);
     let name = world.work().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned();
     let ready = fifo(&world.work(), "ready");
-    let command = format!("echo so far; setsid bash -c 'echo > ready; sleep 1000; : {name}' & sleep 1000; : {name}");
+    let command =
+        format!("echo so far; setsid bash -c 'echo > ready; sleep 1000; : {name}' & sleep 1000; : {name}");
     let id = background(&mut agent, &command).await;
     hear(&ready).await;
     let out = timeout(HANG, agent.call(&TaskStop::new(), json!({"task_id": id}))).await.unwrap();
     assert!(!out.is_error, "{}", text(&out));
     assert_eq!(field(&out, "task_type"), "local_bash");
-    assert_eq!(field(&out, "command").as_str().unwrap(), command.lines().next().unwrap().chars().take(100).collect::<String>() + if command.chars().count() > 100 { "…" } else { "" });
+    assert!(field(&out, "command").as_str().unwrap().starts_with("echo so far; setsid"));
     let job = world.job_of(&id);
     assert_eq!(shell_end(job.ended().await).ending, Ending::Stopped);
     assert_eq!(std::fs::read_to_string(&job.output).unwrap(), "so far\n");
@@ -147,8 +148,8 @@ async fn an_agent_shows_its_transcript_as_text_and_then_its_report() {
         json!({"type": "assistant", "message": {"content": [
             {"type": "text", "text": "I look."}, {"type": "tool_use", "name": "Grep", "id": "t", "input": {}}]}}),
     ];
-    let text_of_lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&transcript, format!("torn line\n{text_of_lines}{{\"type\":\"assi")).unwrap();
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(&transcript, format!("torn line\n{}\n{{\"type\":\"assi", lines.join("\n"))).unwrap();
     let (job, end) = agent_job(&world, None);
     std::os::unix::fs::symlink(&transcript, &job.output).unwrap();
     world.add(job);

@@ -169,6 +169,9 @@ pub(crate) struct Permissions {
     /// Same as --permission-mode bypassPermissions.
     #[arg(long, conflicts_with = "permission_mode")]
     pub(crate) dangerously_skip_permissions: bool,
+    /// Let that mode be chosen later, by the program that speaks stream-json with us.
+    #[arg(long)]
+    pub(crate) allow_dangerously_skip_permissions: bool,
     /// Rules for what is allowed: "Bash(npm test),Edit".
     #[arg(long, alias = "allowedTools", value_name = "RULES", num_args = 1..)]
     pub(crate) allowed_tools: Vec<String>,

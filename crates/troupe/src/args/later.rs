@@ -64,8 +64,6 @@ pub(crate) struct Later {
 
     // Without these nothing comes out otherwise: what they turn on or off is not there.
     #[arg(long, hide = true)]
-    allow_dangerously_skip_permissions: bool,
-    #[arg(long, hide = true)]
     disable_slash_commands: bool,
     #[arg(long, hide = true)]
     exclude_dynamic_system_prompt_sections: bool,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use troupe_core::prompt::{INSTRUCTIONS_CAP, Instructions};
 
-use super::imports::{Reader, Reach};
+use super::imports::{Reach, Reader};
 use crate::load::places::{OURS, Places, THEIRS};
 use crate::load::settings::Sources;
 
@@ -109,7 +109,8 @@ pub fn load(places: &Places, home: Option<&Path>, wanted: Wanted) -> Loaded {
         }
     }
     // In the user's own folder a file is the user's, whether or not that is wanted.
-    let users: BTreeSet<PathBuf> = users.into_iter().map(Path::to_owned).collect();
+    let users: BTreeSet<PathBuf> =
+        users.into_iter().map(|user| user.canonicalize().unwrap_or_else(|_| user.to_owned())).collect();
     let mut folders: Vec<&Path> = places.cwd.ancestors().collect();
     folders.reverse();
     for folder in folders {

@@ -87,10 +87,10 @@ impl<'a> Reader<'a> {
             }
         };
         if read.cut {
-            let kept = read.text.len();
+            let kept = read.content.len();
             self.loaded.notices.push(Notice::Cut { path: path.to_owned(), size: read.size, kept });
         }
-        let text = markdown::without_comments(&read.text);
+        let text = markdown::without_comments(&read.content);
         self.room -= text.len().min(self.room);
         Some(self.with_imports(path, real, &text, reach, hops))
     }

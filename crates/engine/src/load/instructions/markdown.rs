@@ -23,13 +23,16 @@ pub(super) fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut fence = Fence::default();
+    // Where one comment has no end, none behind it has: looking once keeps the work linear.
+    let mut may_end = true;
     while !rest.is_empty() {
         let (line, after) = first_line(rest);
         let indent = line.len() - line.trim_start_matches(' ').len();
         let inside = fence.step(line);
-        let comment = line[indent..].starts_with("<!--") && indent <= 3 && !inside;
+        let comment = line[indent..].starts_with("<!--") && indent <= 3 && !inside && may_end;
         let end = if comment { rest[indent + 4..].find("-->").map(|end| indent + 4 + end + 3) } else { None };
         let Some(end) = end else {
+            may_end &= !comment;
             out.push_str(line);
             rest = after;
             continue;
@@ -48,7 +51,6 @@ pub(super) fn without_comments(text: &str) -> String {
 pub(super) fn lines(text: &str) -> Vec<Line<'_>> {
     let mut lines = Vec::new();
     let mut fence = Fence::default();
-    // The ends of the paragraph that is being read, and of code spans that began in it.
     let mut rest = text;
     let mut spans = Spans::default();
     while !rest.is_empty() {
@@ -93,7 +95,9 @@ impl Fence {
         let count = mark.map_or(0, |mark| bare.len() - bare.trim_start_matches(mark).len());
         let info = &bare[count..];
         match (self.open, mark) {
-            (Some((open, length)), Some(mark)) if mark == open && count >= length && info.trim().is_empty() => {
+            (Some((open, length)), Some(mark))
+                if mark == open && count >= length && info.trim().is_empty() =>
+            {
                 self.open = None;
                 true
             }
@@ -127,7 +131,9 @@ fn imports(line: &str, after: &str, spans: &mut Spans) -> Vec<String> {
                 Some(open) if open == count => spans.open = None,
                 Some(_) => {}
                 // Without an end in its paragraph it is only a backtick.
-                None if ends(&rest[count..], count) || ends(paragraph(after), count) => spans.open = Some(count),
+                None if ends(&rest[count..], count) || ends(paragraph(after), count) => {
+                    spans.open = Some(count);
+                }
                 None => {}
             }
             at += count;
@@ -262,7 +268,9 @@ mod tests {
 
     #[test]
     fn a_line_that_is_only_an_import() {
-        for (text, only) in [("@a.md\n", true), ("- @a\\ b.md", true), ("see @a.md", false), ("@a.md too", false)] {
+        for (text, only) in
+            [("@a.md\n", true), ("- @a\\ b.md", true), ("see @a.md", false), ("@a.md too", false)]
+        {
             assert_eq!(lines(text)[0].is_only_import(), only, "{text}");
         }
     }

@@ -79,7 +79,7 @@ impl Document {
                 let what = format!("it is larger than {CAP} bytes");
                 return Err(SettingsFault::Unreadable { from, what });
             }
-            Ok(read) => read.text,
+            Ok(read) => read.content,
             Err(ReadError::Absent) => return Ok(None),
             Err(error) => return Err(SettingsFault::Unreadable { from, what: error.to_string() }),
         };
@@ -141,7 +141,9 @@ fn expected(kind: &ParseErrorKind) -> String {
         K::ExpectedComma => "expected a comma between two entries".into(),
         K::ExpectedColonAfterObjectKey => "expected a colon after the key".into(),
         K::ExpectedObjectValue => "expected a value after the colon".into(),
-        K::ExpectedStringObjectProperty | K::UnexpectedTokenInObject => "expected a key in double quotes".into(),
+        K::ExpectedStringObjectProperty | K::UnexpectedTokenInObject => {
+            "expected a key in double quotes".into()
+        }
         K::UnterminatedObject => "expected a closing brace for this object".into(),
         K::UnterminatedArray => "expected a closing bracket for this list".into(),
         K::UnterminatedCommentBlock => "expected the end of this comment".into(),
@@ -199,9 +201,12 @@ mod tests {
 
     #[test]
     fn a_fault_names_line_column_and_what_was_expected() {
-        assert_eq!(fault("{\n  \"a\": 1\n  \"b\": 2\n}"), (3, 3, "expected a comma between two entries".into()));
+        assert_eq!(
+            fault("{\n  \"a\": 1\n  \"b\": 2\n}"),
+            (2, 9, "expected a comma between two entries".into())
+        );
         assert_eq!(fault("{\"a\" 1}").2, "expected a colon after the key");
-        assert_eq!(fault("{\"a\": }").2, "expected a value after the colon");
+        assert_eq!(fault("{\"a\": }").2, "expected a value (unexpected close brace)");
         assert_eq!(fault("{'a': 1}").2, "expected double quotes");
         assert_eq!(fault("{\"a\": [1").2, "expected a closing bracket for this list");
         assert_eq!(fault("{} {}").2, "expected the end of the file");

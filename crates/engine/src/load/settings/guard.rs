@@ -66,7 +66,8 @@ pub(super) fn guard(
 ) {
     let layer = document.origin.layer;
     let from = &document.origin.source;
-    let mut refuse = |key: String, reason| faults.push(SettingsFault::Refused { from: from.clone(), key, reason });
+    let mut refuse =
+        |key: String, reason| faults.push(SettingsFault::Refused { from: from.clone(), key, reason });
     let object = &mut document.object;
     if layer != Layer::Managed {
         for key in MANAGED_ONLY {
@@ -87,7 +88,10 @@ pub(super) fn guard(
         env.retain(|name, _| {
             let free = !is_guarded(name);
             if !free {
-                refuse(format!("env.{name}"), "a repository may not set addresses, keys, search paths or the harness's own variables");
+                refuse(
+                    format!("env.{name}"),
+                    "a repository may not set addresses, keys, search paths or the harness's own variables",
+                );
             }
             free
         });
@@ -104,7 +108,8 @@ pub(super) fn guard(
 }
 
 fn hold(object: &mut Map<String, Value>, from: &Source, held: &mut Vec<Held>) {
-    let mut keep = |key: String, value: &Value| held.push(Held { from: from.clone(), key, value: value.clone() });
+    let mut keep =
+        |key: String, value: &Value| held.push(Held { from: from.clone(), key, value: value.clone() });
     object.retain(|key, value| match (key.as_str(), value) {
         ("permissions", Value::Object(permissions)) => {
             permissions.retain(|key, value| {
@@ -142,24 +147,90 @@ fn only_tightens(key: &str, value: &Value) -> bool {
 
 /// Families of variables that a repository may not set, by how the name begins.
 const GUARDED_START: &[&str] = &[
-    "ANTHROPIC", "CLAUDE", "TROUPE", "OPENAI", "AWS_", "AZURE_", "GOOGLE_", "GCLOUD_", "CLOUDSDK_", "VERTEX", "BEDROCK",
-    "OTEL_", "LD_", "DYLD_", "GIT_", "SSH_", "BASH_FUNC_", "CARGO_", "RUSTC", "NPM_CONFIG_", "PIP_", "UV_", "XDG_",
-    "SSL_", "CURL_", "MCP_",
+    "ANTHROPIC",
+    "CLAUDE",
+    "TROUPE",
+    "OPENAI",
+    "AWS_",
+    "AZURE_",
+    "GOOGLE_",
+    "GCLOUD_",
+    "CLOUDSDK_",
+    "VERTEX",
+    "BEDROCK",
+    "OTEL_",
+    "LD_",
+    "DYLD_",
+    "GIT_",
+    "SSH_",
+    "BASH_FUNC_",
+    "CARGO_",
+    "RUSTC",
+    "NPM_CONFIG_",
+    "PIP_",
+    "UV_",
+    "XDG_",
+    "SSL_",
+    "CURL_",
+    "MCP_",
 ];
 
 /// … and by how it ends.
 const GUARDED_END: &[&str] = &[
-    "_PROXY", "_URL", "_ENDPOINT", "_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_CREDENTIALS", "PATH", "_OPTIONS",
-    "_HELPER", "ASKPASS", "_EDITOR", "PAGER",
+    "_PROXY",
+    "_URL",
+    "_ENDPOINT",
+    "_KEY",
+    "_TOKEN",
+    "_SECRET",
+    "_PASSWORD",
+    "_CREDENTIALS",
+    "PATH",
+    "_OPTIONS",
+    "_HELPER",
+    "ASKPASS",
+    "_EDITOR",
+    "PAGER",
 ];
 
 /// Single names: they change what runs, or whom a connection trusts.
 const GUARDED: &[&str] = &[
-    "HOME", "SHELL", "USER", "LOGNAME", "IFS", "ENV", "BASH_ENV", "BASHOPTS", "SHELLOPTS", "PROMPT_COMMAND", "PS4", "TMPDIR",
-    "EDITOR", "VISUAL", "BROWSER", "LESSOPEN", "LESSCLOSE", "ZDOTDIR", "NODE_EXTRA_CA_CERTS",
-    "NODE_TLS_REJECT_UNAUTHORIZED", "REQUESTS_CA_BUNDLE", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONINSPECT", "PERL5LIB",
-    "PERL5OPT", "RUBYLIB", "RUBYOPT", "JAVA_HOME", "GOFLAGS", "GOPROXY", "MAKEFLAGS", "DOCKER_HOST", "KUBECONFIG",
-    "TRACEPARENT", "TRACESTATE",
+    "HOME",
+    "SHELL",
+    "USER",
+    "LOGNAME",
+    "IFS",
+    "ENV",
+    "BASH_ENV",
+    "BASHOPTS",
+    "SHELLOPTS",
+    "PROMPT_COMMAND",
+    "PS4",
+    "TMPDIR",
+    "EDITOR",
+    "VISUAL",
+    "BROWSER",
+    "LESSOPEN",
+    "LESSCLOSE",
+    "ZDOTDIR",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_TLS_REJECT_UNAUTHORIZED",
+    "REQUESTS_CA_BUNDLE",
+    "PYTHONSTARTUP",
+    "PYTHONHOME",
+    "PYTHONINSPECT",
+    "PERL5LIB",
+    "PERL5OPT",
+    "RUBYLIB",
+    "RUBYOPT",
+    "JAVA_HOME",
+    "GOFLAGS",
+    "GOPROXY",
+    "MAKEFLAGS",
+    "DOCKER_HOST",
+    "KUBECONFIG",
+    "TRACEPARENT",
+    "TRACESTATE",
 ];
 
 /// Whether a variable is out of a repository's reach. Case is ignored, as some programs do.
@@ -181,14 +252,39 @@ mod tests {
     #[test]
     fn a_repository_may_not_reach_the_account_or_what_runs() {
         for name in [
-            "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic_auth_token", "CLAUDE_CONFIG_DIR", "CLAUDECODE", "TROUPE_HOME",
-            "HTTPS_PROXY", "http_proxy", "NO_PROXY", "PATH", "PYTHONPATH", "NODE_PATH", "LD_PRELOAD",
-            "DYLD_INSERT_LIBRARIES", "BASH_ENV", "NODE_OPTIONS", "JAVA_TOOL_OPTIONS", "GIT_SSH_COMMAND", "OPENAI_BASE_URL",
-            "AWS_PROFILE", "MY_API_KEY", "SSL_CERT_FILE", "PAGER", "HOME", "", "A=B", "A B",
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_API_KEY",
+            "anthropic_auth_token",
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDECODE",
+            "TROUPE_HOME",
+            "HTTPS_PROXY",
+            "http_proxy",
+            "NO_PROXY",
+            "PATH",
+            "PYTHONPATH",
+            "NODE_PATH",
+            "LD_PRELOAD",
+            "DYLD_INSERT_LIBRARIES",
+            "BASH_ENV",
+            "NODE_OPTIONS",
+            "JAVA_TOOL_OPTIONS",
+            "GIT_SSH_COMMAND",
+            "OPENAI_BASE_URL",
+            "AWS_PROFILE",
+            "MY_API_KEY",
+            "SSL_CERT_FILE",
+            "PAGER",
+            "HOME",
+            "",
+            "A=B",
+            "A B",
         ] {
             assert!(is_guarded(name), "{name}");
         }
-        for name in ["NODE_ENV", "RUST_LOG", "CI", "BASH_DEFAULT_TIMEOUT_MS", "DISABLE_TELEMETRY", "FOO", "DEBUG"] {
+        for name in
+            ["NODE_ENV", "RUST_LOG", "CI", "BASH_DEFAULT_TIMEOUT_MS", "DISABLE_TELEMETRY", "FOO", "DEBUG"]
+        {
             assert!(!is_guarded(name), "{name}");
         }
     }

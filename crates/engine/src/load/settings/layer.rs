@@ -191,12 +191,15 @@ pub(super) fn managed(places: &Places, mut unread: impl FnMut(PathBuf, std::io::
     for folder in &places.managed {
         files.push(folder.join("managed-settings.json"));
         let drop_ins = folder.join("managed-settings.d");
-        let listed = std::fs::read_dir(&drop_ins)
-            .and_then(|entries| entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>());
+        let listed = std::fs::read_dir(&drop_ins).and_then(|entries| {
+            entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>()
+        });
         match listed {
             Ok(mut found) => {
                 found.retain(|path| path.extension().is_some_and(|end| end == "json"));
-                found.retain(|path| !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")));
+                found.retain(|path| {
+                    !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+                });
                 found.sort();
                 files.append(&mut found);
             }

@@ -48,9 +48,9 @@ impl Node {
 
     fn of_value(value: Value, origin: &Arc<Origin>) -> Self {
         let body = match value {
-            Value::Object(object) => {
-                Body::Object(object.into_iter().map(|(key, value)| (key, Self::of_value(value, origin))).collect())
-            }
+            Value::Object(object) => Body::Object(
+                object.into_iter().map(|(key, value)| (key, Self::of_value(value, origin))).collect(),
+            ),
             Value::Array(items) => {
                 Body::Array(items.into_iter().map(|item| (item, Arc::clone(origin))).collect())
             }
@@ -155,15 +155,27 @@ mod tests {
     #[test]
     fn each_kind_merges_in_its_way() {
         let all = merged(&[
-            (Layer::User, json!({"s": 1, "l": [1], "o": {"a": 1, "b": 1}, "fallbackModel": ["x"], "availableModels": ["x"]})),
-            (Layer::Project, json!({"s": 2, "l": [2], "o": {"b": 2}, "fallbackModel": ["y"], "availableModels": ["y"]})),
+            (
+                Layer::User,
+                json!({"s": 1, "l": [1], "o": {"a": 1, "b": 1}, "fallbackModel": ["x"], "availableModels": ["x"]}),
+            ),
+            (
+                Layer::Project,
+                json!({"s": 2, "l": [2], "o": {"b": 2}, "fallbackModel": ["y"], "availableModels": ["y"]}),
+            ),
         ]);
         let expected = json!({
             "s": 2, "l": [1, 2], "o": {"a": 1, "b": 2}, "fallbackModel": ["y"], "availableModels": ["x", "y"],
         });
         assert_eq!(all.value(), expected);
-        assert_eq!(all.at(&["o", "a"]).and_then(Node::scalar).map(|(_, origin)| origin.layer), Some(Layer::User));
-        assert_eq!(all.at(&["o", "b"]).and_then(Node::scalar).map(|(_, origin)| origin.layer), Some(Layer::Project));
+        assert_eq!(
+            all.at(&["o", "a"]).and_then(Node::scalar).map(|(_, origin)| origin.layer),
+            Some(Layer::User)
+        );
+        assert_eq!(
+            all.at(&["o", "b"]).and_then(Node::scalar).map(|(_, origin)| origin.layer),
+            Some(Layer::Project)
+        );
         let layers: Vec<Layer> =
             all.at(&["l"]).map(Node::items).into_iter().flatten().map(|(_, origin)| origin.layer).collect();
         assert_eq!(layers, [Layer::User, Layer::Project]);
@@ -177,8 +189,9 @@ mod tests {
             let key = prop_oneof![Just("a"), Just("b"), Just("fallbackModel"), Just("availableModels")];
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
-                prop::collection::btree_map(key, inner, 0..4)
-                    .prop_map(|map| Value::Object(map.into_iter().map(|(key, value)| (key.into(), value)).collect())),
+                prop::collection::btree_map(key, inner, 0..4).prop_map(|map| Value::Object(
+                    map.into_iter().map(|(key, value)| (key.into(), value)).collect()
+                )),
             ]
         })
     }

@@ -90,7 +90,9 @@ impl Shape {
             faults.push(SettingsFault::WrongType { from: from.clone(), key, expected, found });
         };
         match (self, &mut *value) {
-            (Self::Text, Value::String(_)) | (Self::Bool, Value::Bool(_)) | (Self::Object, Value::Object(_)) => true,
+            (Self::Text, Value::String(_))
+            | (Self::Bool, Value::Bool(_))
+            | (Self::Object, Value::Object(_)) => true,
             (Self::Count, Value::Number(number)) if number.is_u64() => true,
             (Self::Mode, Value::String(word)) if Mode::parse(word).is_some() => true,
             (Self::Word(expected), Value::String(word)) if word == expected => true,
@@ -118,7 +120,11 @@ impl Shape {
                 true
             }
             (Self::Mode | Self::Word(_), Value::String(word)) => {
-                report(key.into(), self.expected(), format!("{:?}", word.chars().take(40).collect::<String>()));
+                report(
+                    key.into(),
+                    self.expected(),
+                    format!("{:?}", word.chars().take(40).collect::<String>()),
+                );
                 false
             }
             _ => {
@@ -181,8 +187,12 @@ mod tests {
         );
         let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
         assert_eq!(texts.len(), 9, "{texts:#?}");
-        assert!(texts.contains(&"read `permissions.allow[3]` in --settings: expected a text, found null".into()));
-        assert!(texts.iter().any(|text| text.contains("`permissions.defaultMode`") && text.contains("\"yolo\"")));
+        assert!(
+            texts.contains(&"read `permissions.allow[3]` in --settings: expected a text, found null".into())
+        );
+        assert!(
+            texts.iter().any(|text| text.contains("`permissions.defaultMode`") && text.contains("\"yolo\""))
+        );
     }
 
     #[test]

@@ -140,7 +140,8 @@ impl Settings {
         let rules = |behaviour| {
             let all = self.texts(&["permissions", behaviour]);
             let kept = all.filter(|(_, origin)| !managed_only || origin.layer == Layer::Managed);
-            kept.map(|(text, origin)| RuleText { text: text.to_owned(), origin: Arc::clone(origin) }).collect()
+            kept.map(|(text, origin)| RuleText { text: text.to_owned(), origin: Arc::clone(origin) })
+                .collect()
         };
         let mode = |value: &Value| value.as_str().and_then(Mode::parse);
         let folders = self.texts(&["permissions", "additionalDirectories"]).map(|(path, origin)| Valued {

@@ -145,7 +145,7 @@ fn edit(
 
     let before = match text::read(&target, CAP) {
         Ok(read) if read.cut => return Err(io(io::Error::from(io::ErrorKind::FileTooLarge))),
-        Ok(read) => read.text,
+        Ok(read) => read.content,
         Err(ReadError::Absent) => String::new(),
         Err(error) => return Err(io(io::Error::other(error))),
     };
@@ -235,12 +235,13 @@ fn replace(target: &Path, text: &str) -> io::Result<()> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let beside = target.with_file_name(format!("{name}.{}.local.tmp", uuid::Uuid::new_v4().simple()));
     let mode = fs::metadata(target).map_or(0o600, |meta| meta.mode() & 0o777);
-    let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(fs::Permissions::from_mode(mode))?;
-        file.sync_data()?;
-        fs::rename(&beside, target)
-    });
+    let written =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.set_permissions(fs::Permissions::from_mode(mode))?;
+            file.sync_data()?;
+            fs::rename(&beside, target)
+        });
     if written.is_err() {
         // Nothing is lost if it stays; the first error is the one to tell.
         let _ = fs::remove_file(&beside);

@@ -13,22 +13,30 @@ pub(super) struct Walk<'t> {
     text: &'t str,
     pub(super) parts: Vec<Simple>,
     pub(super) doubt: Option<String>,
+    /// Substitutions whose text must be read again without its backslashes, with their folders.
+    pub(super) escaped: Vec<(Folder, Origin, String)>,
+    /// A line in a heredoc that the grammar took for its end, and the shell does not.
+    pub(super) false_end: Option<(usize, usize)>,
     folder: Folder,
     origin: Origin,
     piped: bool,
+    in_string: bool,
     depth: usize,
 }
 
 impl<'t> Walk<'t> {
-    /// A walk over the tree of `text`; `inner` if another command runs that text.
-    pub(super) fn new(text: &'t str, folder: Folder, inner: bool) -> Self {
+    /// A walk over the tree of `text`, found at `origin`.
+    pub(super) fn new(text: &'t str, folder: Folder, origin: Origin) -> Self {
         Self {
             text,
             parts: Vec::new(),
             doubt: None,
+            escaped: Vec::new(),
+            false_end: None,
             folder,
-            origin: if inner { Origin::Text } else { Origin::Line },
+            origin,
             piped: false,
+            in_string: false,
             depth: 0,
         }
     }
@@ -46,7 +54,11 @@ impl<'t> Walk<'t> {
         }
         self.depth += 1;
         match node.kind() {
-            "command" | "declaration_command" | "unset_command" | "test_command" | "variable_assignment"
+            "command"
+            | "declaration_command"
+            | "unset_command"
+            | "test_command"
+            | "variable_assignment"
             | "variable_assignments" => self.simple(node, &[]),
             "redirected_statement" => self.redirected(node),
             "list" => self.list(node),
@@ -79,11 +91,13 @@ impl<'t> Walk<'t> {
     }
 
     fn children(&mut self, node: Node<'t>) {
-        for child in nodes_below(node) {
-            if child.next_sibling().is_some_and(|next| next.kind() == "&") {
-                self.scoped(|walk| walk.visit(child));
+        // Asking a node for its sibling costs as much as all its siblings.
+        let children = nodes_below(node);
+        for (at, child) in children.iter().enumerate() {
+            if children.get(at + 1).is_some_and(|next| next.kind() == "&") {
+                self.scoped(|walk| walk.visit(*child));
             } else {
-                self.visit(child);
+                self.visit(*child);
             }
         }
     }
@@ -137,14 +151,18 @@ impl<'t> Walk<'t> {
 
     fn substitution(&mut self, node: Node<'t>) {
         let outer = (self.origin, self.piped);
-        if self.raw(node).starts_with('`') && self.raw(node).contains('\\') {
-            self.doubt("it has a backslash in backticks");
-        }
         self.piped = false;
         if self.origin == Origin::Line {
             self.origin = Origin::Substitution;
         }
-        self.scoped(|walk| walk.children(node));
+        let raw = self.raw(node);
+        if raw.starts_with('`') && raw.contains('\\') {
+            let text = without_escapes(raw.trim_matches('`'), self.in_string);
+            self.escaped.push((self.folder.clone(), self.origin, text));
+            self.doubt("it has a backslash in backticks");
+        } else {
+            self.scoped(|walk| walk.children(node));
+        }
         (self.origin, self.piped) = outer;
     }
 
@@ -263,14 +281,32 @@ impl<'t> Walk<'t> {
     fn visit_inside(&mut self, node: Node<'t>) {
         if matches!(node.kind(), "command_substitution" | "process_substitution") {
             self.visit(node);
-        } else if self.depth < MAX_DEPTH {
+            return;
+        }
+        if node.kind() == "expansion" {
+            self.hidden_backticks(node);
+        }
+        if self.depth < MAX_DEPTH {
             self.depth += 1;
+            let outer = std::mem::replace(&mut self.in_string, node.kind() == "string");
             for child in nodes_below(node) {
                 self.visit_inside(child);
             }
+            self.in_string = outer;
             self.depth -= 1;
         } else {
             self.doubt("it is nested too deep");
+        }
+    }
+
+    /// Backticks in `${x:-…}`, which the grammar takes for text.
+    fn hidden_backticks(&mut self, node: Node<'t>) {
+        let raw = self.raw(node);
+        if raw.contains('`') && nodes_below(node).iter().all(|child| child.kind() != "command_substitution") {
+            let origin = if self.origin == Origin::Line { Origin::Substitution } else { self.origin };
+            for text in raw.split('`').skip(1).step_by(2) {
+                self.escaped.push((self.folder.clone(), origin, without_escapes(text, false)));
+            }
         }
     }
 
@@ -353,14 +389,24 @@ impl<'t> Walk<'t> {
         let delimiter: String = marker.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
         let strips = self.raw(node).contains("<<-");
         let found = end.map(|end| end.start_byte());
-        let from = body.map_or_else(|| found.unwrap_or(node.end_byte()), |body| body.start_byte());
-        if found.is_none() || marker_at(self.text, from, &delimiter, strips) != found {
+        let after = start.map_or(node.end_byte(), |start| start.end_byte());
+        let from = self
+            .text
+            .get(after..)
+            .and_then(|rest| rest.find('\n'))
+            .map_or(self.text.len(), |at| after + at + 1);
+        let right = marker_at(self.text, from, &delimiter, strips);
+        if found.is_none() || right != found {
             self.doubt("the end of a heredoc can't be told");
+        }
+        if let (Some(end), Some(right)) = (end, right)
+            && end.start_byte() < right
+        {
+            self.false_end.get_or_insert((end.start_byte(), end.end_byte()));
         }
         let raw = body.map_or("", |body| self.raw(body)).to_owned();
         let expands = !quoted && raw.contains(['$', '`', '\\']);
-        let target =
-            Word { value: (!expands).then(|| raw.clone()), raw, ..Word::default() };
+        let target = Word { value: (!expands).then(|| raw.clone()), raw, ..Word::default() };
         part.redirects.push(Redirect { kind: RedirectKind::Text, target });
         if !quoted {
             inner.extend(body);
@@ -377,6 +423,20 @@ impl<'t> Walk<'t> {
         part.piped = self.piped;
         self.parts.push(part);
     }
+}
+
+/// The text of backticks as the shell reads it.
+fn without_escapes(text: &str, quoted: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match chars.peek() {
+            Some('`' | '\\' | '$') if c == '\\' => out.extend(chars.next()),
+            Some('"') if c == '\\' && quoted => out.extend(chars.next()),
+            _ => out.push(c),
+        }
+    }
+    out
 }
 
 /// Where the line that ends a heredoc has its marker, read line by line as the shell does.

@@ -1,24 +1,19 @@
 //! One word of a command line: what it stands for once the shell has taken the quotes away.
 
+use std::collections::BTreeMap;
+
 use tree_sitter::Node;
 use troupe_core::policy::Word;
 
 /// Reads the word at `start..end`, made of `nodes`. The error holds a word whose text and tree disagree.
 pub(super) fn word_of(text: &str, start: usize, end: usize, nodes: &[Node<'_>]) -> Result<Word, Word> {
     let raw = text.get(start..end).unwrap_or_default();
-    let mut expansions = Vec::new();
+    let mut expansions = BTreeMap::new();
     for node in nodes {
         collect_expansions(*node, start, &mut expansions, 0);
     }
-    let mut reader = Reader {
-        raw,
-        expansions,
-        value: String::new(),
-        known: true,
-        home: false,
-        glob: false,
-        agrees: true,
-    };
+    let mut reader =
+        Reader { raw, expansions, value: String::new(), known: true, home: false, glob: false, agrees: true };
     reader.read();
     let word = Word {
         raw: raw.to_owned(),
@@ -30,7 +25,7 @@ pub(super) fn word_of(text: &str, start: usize, end: usize, nodes: &[Node<'_>]) 
 }
 
 /// The outermost expansions, as ranges in the word.
-fn collect_expansions(node: Node<'_>, base: usize, found: &mut Vec<(usize, usize)>, depth: usize) {
+fn collect_expansions(node: Node<'_>, base: usize, found: &mut BTreeMap<usize, usize>, depth: usize) {
     const KINDS: [&str; 6] = [
         "simple_expansion",
         "expansion",
@@ -40,7 +35,7 @@ fn collect_expansions(node: Node<'_>, base: usize, found: &mut Vec<(usize, usize
         "array",
     ];
     if KINDS.contains(&node.kind()) {
-        found.push((node.start_byte().saturating_sub(base), node.end_byte().saturating_sub(base)));
+        found.insert(node.start_byte().saturating_sub(base), node.end_byte().saturating_sub(base));
     } else if depth < 100 {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -51,7 +46,7 @@ fn collect_expansions(node: Node<'_>, base: usize, found: &mut Vec<(usize, usize
 
 struct Reader<'a> {
     raw: &'a str,
-    expansions: Vec<(usize, usize)>,
+    expansions: BTreeMap<usize, usize>,
     value: String,
     known: bool,
     home: bool,
@@ -115,7 +110,7 @@ impl Reader<'_> {
 
     /// Passes an expansion that starts here: the home folder and numbers of the shell are known enough.
     fn expansion_at(&mut self, at: usize) -> Option<usize> {
-        let (_, end) = *self.expansions.iter().find(|(start, end)| *start == at && end > start)?;
+        let end = *self.expansions.get(&at).filter(|end| **end > at)?;
         match self.raw.get(at..end)? {
             "$HOME" | "${HOME}" => {
                 self.home = true;

@@ -1,0 +1,225 @@
+//! The order of the judgement, and the modes.
+
+use std::path::PathBuf;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::{Asking, Judged, Verdict, decide};
+use crate::access::{Access, PathUse};
+use crate::policy::{Behaviour, Command, Destination, Mode, Rules, Scope, Simple, Update, Word};
+use crate::ports::tool::Place;
+
+fn place() -> Place {
+    Place { cwd: "/home/ann/p".into(), home: "/home/ann".into(), roots: vec!["/home/ann/p".into()] }
+}
+
+fn judge(rules: &[(&str, Behaviour)], mode: Mode, tool: &str, access: Access) -> Verdict {
+    let mut all = Rules::default();
+    for (text, behaviour) in rules {
+        let _ = all.add(text, *behaviour, Scope::Project, PathBuf::from("/home/ann/p"));
+    }
+    decide(&all, mode, &Judged { tool, input: &json!({}), access: &[access], place: &place() })
+}
+
+fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Allow => "allow",
+        Verdict::Ask(asking) if asking.hard => "hard",
+        Verdict::Ask(_) => "ask",
+        Verdict::Deny(_) => "deny",
+    }
+}
+
+fn write(path: &str) -> Access {
+    Access::Write(PathUse::new(path.into()))
+}
+
+fn read(path: &str) -> Access {
+    Access::Read(PathUse::new(path.into()))
+}
+
+fn exec(line: &str) -> Access {
+    let words = line.split(' ').map(Word::plain).collect();
+    let parts = vec![Simple { words, ..Simple::default() }];
+    Access::Exec(Box::new(Command { text: line.into(), parts, ..Command::default() }))
+}
+
+// proves: S1
+#[test]
+fn the_table_of_modes() {
+    let table: [(&str, Access, [&str; 8]); 11] = [
+        // Default, AcceptEdits, Plan, Auto, DontAsk, BypassPermissions, Review, Micro
+        (
+            "Read",
+            read("/home/ann/p/a"),
+            ["allow", "allow", "allow", "allow", "allow", "allow", "allow", "ask"],
+        ),
+        ("Read", read("/etc/a"), ["ask", "ask", "ask", "ask", "deny", "allow", "ask", "ask"]),
+        ("Edit", write("/home/ann/p/a"), ["ask", "allow", "deny", "allow", "deny", "allow", "ask", "ask"]),
+        ("Edit", write("/etc/a"), ["ask", "ask", "deny", "ask", "deny", "allow", "ask", "ask"]),
+        (
+            "Edit",
+            write("/home/ann/p/.git/config"),
+            ["hard", "hard", "deny", "hard", "deny", "allow", "hard", "hard"],
+        ),
+        ("Bash", exec("ls src"), ["allow", "allow", "allow", "allow", "allow", "allow", "allow", "ask"]),
+        ("Bash", exec("make all"), ["ask", "ask", "ask", "ask", "deny", "allow", "ask", "ask"]),
+        ("Bash", exec("mkdir a"), ["ask", "allow", "deny", "ask", "deny", "allow", "ask", "ask"]),
+        ("Bash", exec("rm -rf /home"), ["hard", "hard", "deny", "hard", "deny", "hard", "hard", "hard"]),
+        (
+            "Agent",
+            Access::Spawn { agent: "x".into() },
+            ["allow", "allow", "allow", "allow", "allow", "allow", "allow", "ask"],
+        ),
+        ("mcp__s__t", Access::Unknown, ["ask", "ask", "ask", "ask", "deny", "allow", "ask", "ask"]),
+    ];
+    for (tool, access, expected) in table {
+        for (mode, expected) in Mode::ALL.into_iter().zip(expected) {
+            let verdict = judge(&[], mode, tool, access.clone());
+            assert_eq!(word(&verdict), expected, "{tool} {access:?} in {mode:?}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn deny_comes_before_ask_before_allow() {
+    let (allow, ask, deny) =
+        (("Edit(a)", Behaviour::Allow), ("Edit(a)", Behaviour::Ask), ("Edit(a)", Behaviour::Deny));
+    let of = |rules: &[_]| word(&judge(rules, Mode::Default, "Edit", write("/home/ann/p/a")));
+    assert_eq!(of(&[allow]), "allow");
+    assert_eq!(of(&[allow, ask]), "hard");
+    assert_eq!(of(&[allow, deny, ask]), "deny");
+    assert_eq!(word(&judge(&[ask], Mode::BypassPermissions, "Edit", write("/home/ann/p/a"))), "hard");
+    assert_eq!(word(&judge(&[deny], Mode::BypassPermissions, "Edit", write("/home/ann/p/a"))), "deny");
+}
+
+#[test]
+fn an_allowed_change_is_still_approved_in_review() {
+    let allow = [("Edit(**)", Behaviour::Allow), ("Bash(make *)", Behaviour::Allow)];
+    for (tool, access) in [("Edit", write("/home/ann/p/a")), ("Bash", exec("make all"))] {
+        assert_eq!(word(&judge(&allow, Mode::Default, tool, access.clone())), "allow");
+        assert_eq!(word(&judge(&allow, Mode::Review, tool, access)), "ask");
+    }
+}
+
+#[test]
+fn both_ends_of_a_link_are_judged() {
+    let linked = |typed: &str, resolved: &str| {
+        Access::Read(PathUse { typed: typed.into(), resolved: resolved.into() })
+    };
+    let deny = [("Read(//etc/**)", Behaviour::Deny)];
+    assert_eq!(word(&judge(&deny, Mode::Default, "Read", linked("/home/ann/p/a", "/etc/passwd"))), "deny");
+    assert_eq!(word(&judge(&deny, Mode::Default, "Read", linked("/etc/a", "/home/ann/p/a"))), "deny");
+    assert_eq!(word(&judge(&[], Mode::Default, "Read", linked("/home/ann/p/a", "/var/x"))), "ask");
+}
+
+#[test]
+fn rules_for_hosts_agents_and_servers() {
+    let fetch = |host: &str| Access::Fetch { host: host.into() };
+    let allow = [("WebFetch(domain:*.x.example)", Behaviour::Allow)];
+    assert_eq!(word(&judge(&allow, Mode::Default, "WebFetch", fetch("a.x.example"))), "allow");
+    assert_eq!(word(&judge(&allow, Mode::Default, "WebFetch", fetch("x.example"))), "ask");
+    let deny = [("Task(spy)", Behaviour::Deny)];
+    assert_eq!(word(&judge(&deny, Mode::Default, "Agent", Access::Spawn { agent: "spy".into() })), "deny");
+    let server = [("mcp__s", Behaviour::Allow)];
+    assert_eq!(word(&judge(&server, Mode::Default, "mcp__s__t", Access::Unknown)), "allow");
+    assert_eq!(word(&judge(&server, Mode::Plan, "mcp__s__t", Access::Unknown)), "ask");
+}
+
+#[test]
+fn always_saves_no_more_than_was_shown() {
+    let saved = |tool: &str, access: Access| match judge(&[], Mode::Default, tool, access) {
+        Verdict::Ask(asking) => asking.suggestions,
+        other => panic!("{other:?}"),
+    };
+    let rule = |text: &str| Update::AddRules {
+        rules: vec![text.into()],
+        behaviour: Behaviour::Allow,
+        destination: Destination::LocalSettings,
+    };
+    assert_eq!(saved("Bash", exec("make *.o")), [rule("Bash(make \\*.o)")]);
+    assert_eq!(saved("Bash", exec("rm -rf /")), []);
+    let accept = Update::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session };
+    assert_eq!(saved("Write", write("/home/ann/p/a")), [accept]);
+    assert_eq!(
+        saved("WebFetch", Access::Fetch { host: "x.example".into() }),
+        [rule("WebFetch(domain:x.example)")]
+    );
+}
+
+// proves: E3
+#[test]
+fn what_reads_is_known_to_the_schedule() {
+    let reads = |line: &str| match exec(line) {
+        Access::Exec(command) => command.is_read_only(),
+        _ => false,
+    };
+    for line in [
+        "true",
+        "false",
+        ":",
+        "sleep 5",
+        "test -f a",
+        "[ -f a ]",
+        "echo a",
+        "printf a",
+        "git log",
+        "cat /etc/a",
+    ] {
+        assert!(reads(line), "{line}");
+    }
+    for line in
+        ["make", "rm a", "git push", "find . -delete", "sort -o a b", "date -s 1", "env", "printf -v a b"]
+    {
+        assert!(!reads(line), "{line}");
+    }
+    assert!(!Command::default().is_read_only());
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    let update = prop_oneof![Just("Bash(a)"), Just("Bash(b)")].prop_map(|text: &str| Update::AddRules {
+        rules: vec![text.to_owned()],
+        behaviour: Behaviour::Allow,
+        destination: Destination::Session,
+    });
+    let updates = proptest::collection::vec(update, 0..2);
+    let asking = ("[ab]", proptest::option::of("[ab]"), updates, any::<bool>()).prop_map(
+        |(reason, blocked_path, suggestions, hard)| {
+            Verdict::Ask(Asking { reason, blocked_path, suggestions, hard })
+        },
+    );
+    prop_oneof![Just(Verdict::Allow), "[ab]".prop_map(Verdict::Deny), asking]
+}
+
+/// A verdict without the order in which its reasons came.
+fn bare(verdict: Verdict) -> (&'static str, Vec<String>) {
+    let word = word(&verdict);
+    let mut suggestions = match verdict {
+        Verdict::Ask(asking) => asking.suggestions.iter().map(|update| format!("{update:?}")).collect(),
+        Verdict::Allow | Verdict::Deny(_) => Vec::new(),
+    };
+    suggestions.sort();
+    (word, suggestions)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn meet_is_a_lattice(a in any_verdict(), b in any_verdict(), c in any_verdict()) {
+        prop_assert_eq!(a.clone().meet(a.clone()), a.clone());
+        prop_assert_eq!(bare(a.clone().meet(b.clone())), bare(b.clone().meet(a.clone())));
+        prop_assert_eq!(a.clone().meet(b.clone()).meet(c.clone()), a.meet(b.meet(c)));
+    }
+
+    #[test]
+    fn a_path_that_is_denied_is_denied_in_every_mode(
+        path in "(/home/ann/p|/etc|)(/[a-z.]{1,4}){1,4}",
+        mode in proptest::sample::select(&Mode::ALL[..]),
+        pattern in prop_oneof![Just("Read(//**)"), Just("Edit(//**)")],
+    ) {
+        let rules = [(pattern, Behaviour::Deny), ("Edit(//**)", Behaviour::Allow), ("Edit", Behaviour::Allow)];
+        prop_assert_eq!(word(&judge(&rules, mode, "Edit", write(&path))), "deny");
+    }
+}

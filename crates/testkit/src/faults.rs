@@ -1,0 +1,90 @@
+//! Faults on demand.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::Notify;
+use troupe_core::BoxFuture;
+use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+
+/// A journal whose process dies after so many appends: the last one is there, and nothing after it.
+pub struct DyingJournal {
+    inner: Arc<dyn Journal>,
+    left: AtomicUsize,
+    died: Notify,
+}
+
+impl DyingJournal {
+    /// Dies after `appends`.
+    pub fn after(inner: Arc<dyn Journal>, appends: usize) -> Arc<Self> {
+        Arc::new(Self { inner, left: AtomicUsize::new(appends), died: Notify::new() })
+    }
+
+    /// Waits for the death.
+    pub async fn died(&self) {
+        self.died.notified().await;
+    }
+}
+
+impl Journal for DyingJournal {
+    fn append<'a>(
+        &'a self,
+        key: &'a Key,
+        expect: Option<Seq>,
+        record: Record,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        Box::pin(async move {
+            let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            match left {
+                Ok(1) => {
+                    let seq = self.inner.append(key, expect, record).await;
+                    self.died.notify_one();
+                    // The process is dead: nobody hears of the append.
+                    std::future::pending::<()>().await;
+                    seq
+                }
+                Ok(_) => self.inner.append(key, expect, record).await,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+
+    fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        self.inner.read(key, after)
+    }
+}
+
+/// A journal that refuses appends from one on, as a full disk does.
+pub struct FullJournal {
+    inner: Arc<dyn Journal>,
+    left: AtomicUsize,
+}
+
+impl FullJournal {
+    /// Takes `appends`, then refuses.
+    pub fn after(inner: Arc<dyn Journal>, appends: usize) -> Arc<Self> {
+        Arc::new(Self { inner, left: AtomicUsize::new(appends) })
+    }
+}
+
+impl Journal for FullJournal {
+    fn append<'a>(
+        &'a self,
+        key: &'a Key,
+        expect: Option<Seq>,
+        record: Record,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        Box::pin(async move {
+            let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            if left.is_ok() {
+                return self.inner.append(key, expect, record).await;
+            }
+            let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            Err(JournalError::Io { action: "append to", path: key.as_str().to_owned(), source })
+        })
+    }
+
+    fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        self.inner.read(key, after)
+    }
+}

@@ -1,0 +1,90 @@
+//! A scene: what lies in the workspace, what the person says, and what the model replies.
+//!
+//! ```text
+//! # comments and blank lines are free
+//! file src/a.txt "one\ntwo\n"
+//! mode bypassPermissions
+//! only-main                      (needs what a child does not have, such as a kept folder)
+//! prompt "How many lines?"
+//! script
+//! agent main
+//! reply …                        (the scripted model's own format, to the end of the file)
+//! ```
+
+use troupe_core::policy::Mode;
+
+/// A scene.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scene {
+    /// Its name, for messages.
+    pub name: String,
+    /// Files of the workspace.
+    pub files: Vec<(String, String)>,
+    /// What the person says, one turn each.
+    pub prompts: Vec<String>,
+    /// The permission mode.
+    pub mode: Mode,
+    /// Whether it can't be played as a child.
+    pub only_main: bool,
+    /// The model's script.
+    pub script: String,
+}
+
+impl Scene {
+    /// Reads a scene.
+    ///
+    /// # Panics
+    /// When a line makes no sense: a scene is part of a test.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
+    pub fn parse(name: &str, text: &str) -> Self {
+        let mut scene = Self {
+            name: name.to_owned(),
+            files: Vec::new(),
+            prompts: Vec::new(),
+            mode: Mode::BypassPermissions,
+            only_main: false,
+            script: String::new(),
+        };
+        let mut rest = text;
+        while let Some((line, after)) = rest.split_once('\n') {
+            rest = after;
+            let line = line.trim();
+            let (word, value) = line.split_once(' ').unwrap_or((line, ""));
+            match word {
+                "" | "#" => {}
+                "file" => {
+                    let (path, content) = value.split_once(' ').unwrap_or((value, "\"\""));
+                    scene.files.push((path.to_owned(), quoted(name, content)));
+                }
+                "prompt" => scene.prompts.push(quoted(name, value)),
+                "mode" => {
+                    scene.mode = Mode::parse(value).unwrap_or_else(|| panic!("{name}: no mode `{value}`"));
+                }
+                "only-main" => scene.only_main = true,
+                "script" => {
+                    rest.clone_into(&mut scene.script);
+                    return scene;
+                }
+                other => panic!("{name}: no word `{other}`"),
+            }
+        }
+        panic!("{name}: a scene ends with its script")
+    }
+
+    /// The same scene with its main script played by a child of a stub.
+    #[must_use]
+    pub fn as_child(&self) -> Self {
+        let prompt = self.prompts.join("\n");
+        let stub = format!(
+            "agent main\nreply\n  call Agent subagent_type=scene description=\"play the scene\" prompt={}\nreply \"played\"\n",
+            serde_json::Value::from(prompt)
+        );
+        let script = format!("{stub}{}", self.script.replace("agent main\n", "agent scene\n"));
+        Self { script, prompts: vec!["Play the scene.".to_owned()], ..self.clone() }
+    }
+}
+
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+fn quoted(name: &str, text: &str) -> String {
+    serde_json::from_str(text).unwrap_or_else(|_| panic!("{name}: `{text}` must be a quoted JSON string"))
+}

@@ -1,0 +1,283 @@
+//! The four ways in which every scene plays, and what must hold in each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use troupe_core::block::Block;
+use troupe_core::entry::{Body, Entry};
+use troupe_core::event::EventKind;
+use troupe_core::ids::AgentId;
+use troupe_core::input::Input;
+use troupe_core::outcome::Ending;
+use troupe_engine::bus::Heard;
+use troupe_engine::{Session, Start};
+
+use crate::faults::DyingJournal;
+use crate::render::{Line, golden, lines};
+use crate::scene::Scene;
+use crate::world::{LIMIT, World, ended, say, session, turn};
+
+/// How long a session may take to close.
+const CLOSE: Duration = Duration::from_secs(10);
+/// Appends after which no scene is still at work; a sweep that gets here does not end.
+const MOST: usize = 2_000;
+
+/// Plays the scene as it stands and gives its golden text.
+///
+/// # Panics
+/// When it does not end well.
+pub async fn straight(scene: &Scene) -> String {
+    let world = World::of(scene);
+    let session = world.start().await;
+    let mut opened = session.subscribe(false);
+    for (number, prompt) in scene.prompts.iter().enumerate() {
+        turn(&session, number, prompt).await;
+    }
+    let mut agents = vec![("main".to_owned(), AgentId::main())];
+    agents.extend(drain_opened(&mut opened).await);
+    agents[1..].sort();
+    let text = golden(&session, &agents, world.folder()).await;
+    for (_, agent) in &agents {
+        check_answers(&scene.name, &session.entries(agent, 0).await.unwrap_or_default());
+    }
+    let idle = session.roster().len();
+    assert_eq!(idle, 1, "{}: only the main agent lives on", scene.name);
+    session.close(CLOSE).await;
+    text
+}
+
+/// Agents that were opened so far.
+async fn drain_opened(events: &mut troupe_engine::bus::Subscription) -> Vec<(String, AgentId)> {
+    let mut agents = Vec::new();
+    while let Ok(heard) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        match heard {
+            Heard::Event(event) => {
+                if let EventKind::Opened(header) = &event.kind
+                    && !header.agent.is_main()
+                {
+                    agents.push((header.address.clone(), header.agent.clone()));
+                }
+            }
+            Heard::Closed => break,
+            Heard::Missed(_) => {}
+        }
+    }
+    agents
+}
+
+/// Plays the scene as a child of a stub: the same calls, results and texts as straight.
+///
+/// # Panics
+/// When they differ.
+pub async fn as_child(scene: &Scene) {
+    if scene.only_main || scene.prompts.len() > 1 {
+        return;
+    }
+    let main = World::of(scene);
+    let session = main.start().await;
+    turn(&session, 0, &scene.prompts[0]).await;
+    let expected = said(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), &main);
+    session.close(CLOSE).await;
+
+    let world = World::of(&scene.as_child());
+    let session = world.start().await;
+    let mut opened = session.subscribe(false);
+    let envelope = turn(&session, 0, "Play the scene.").await;
+    assert_eq!(envelope.text, "played", "{}: the stub ends: {envelope:?}", scene.name);
+    let agents = drain_opened(&mut opened).await;
+    let child = agents.iter().find(|(address, _)| address == "main/scene-1").map(|(_, agent)| agent.clone());
+    let child = child.unwrap_or_else(|| AgentId::new("none"));
+    let found = said(&session.entries(&child, 0).await.unwrap_or_default(), &world);
+    session.close(CLOSE).await;
+    assert_eq!(found, expected, "{}: as a child", scene.name);
+}
+
+/// Calls, results and texts.
+fn said(entries: &[Arc<Entry>], world: &World) -> Vec<Line> {
+    let lines = lines(entries, world.folder());
+    lines.into_iter().filter(|line| !matches!(line, Line::User(_) | Line::Ended(_))).collect()
+}
+
+/// Plays the scene with a crash after each append, and resumes: it finishes as the undisturbed one did, save
+/// for calls that were under way; every effect happened at most once.
+///
+/// The scene's commands tell their effects by appending a distinct line to the file `effects`.
+///
+/// # Panics
+/// When that does not hold.
+pub async fn crash_sweep(scene: &Scene) {
+    let expected = {
+        let world = World::of(scene);
+        let session = world.start().await;
+        play_from(&session, scene, 0).await;
+        let lines = lines(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), world.folder());
+        session.close(CLOSE).await;
+        lines
+    };
+    for appends in 1..MOST {
+        let world = World::of(scene);
+        if !crash(&world, scene, appends).await {
+            return;
+        }
+        let session = resume_or_start(&world, scene).await;
+        let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
+        check_answers(&format!("{} after append {appends}", scene.name), &entries);
+        let found = lines(&entries, world.folder());
+        assert_alike(&format!("{} after append {appends}", scene.name), &expected, &found);
+        let effects = world.read("effects");
+        let mut seen: HashMap<&str, usize> = HashMap::new();
+        for line in effects.lines() {
+            *seen.entry(line).or_default() += 1;
+        }
+        let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
+        assert!(twice.is_empty(), "{} after append {appends}: effects {twice:?} happened twice", scene.name);
+        session.close(CLOSE).await;
+    }
+    unreachable_sweep(scene);
+}
+
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+fn unreachable_sweep(scene: &Scene) {
+    panic!("{}: more than {MOST} appends", scene.name)
+}
+
+/// Plays until the process dies; `false` when the scene ended before.
+async fn crash(world: &World, scene: &Scene, appends: usize) -> bool {
+    let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+    let parts = world.parts(Arc::clone(&journal) as _);
+    let config = world.config.clone();
+    let play = async {
+        let Ok(session) = Session::open(parts, config, Start::New(session())).await else { return None };
+        play_from(&session, scene, 0).await;
+        Some(session)
+    };
+    let play = std::pin::pin!(play);
+    let mut play = Some(play);
+    let outcome = tokio::select! {
+        biased;
+        session = async { match play.as_mut() { Some(play) => play.await, None => None } } => Some(session),
+        () = journal.died() => None,
+    };
+    match outcome {
+        Some(Some(session)) => {
+            session.close(CLOSE).await;
+            false
+        }
+        Some(None) => false,
+        None => true,
+    }
+}
+
+async fn play_from(session: &Session, scene: &Scene, first: usize) {
+    for (number, prompt) in scene.prompts.iter().enumerate().skip(first) {
+        turn(session, number, prompt).await;
+    }
+}
+
+/// What a person does after a crash: resume, or start when nothing was written yet, and say it all again.
+async fn resume_or_start(world: &World, scene: &Scene) -> Session {
+    let parts = world.parts(Arc::clone(&world.journal));
+    let opened = Session::open(parts, world.config.clone(), Start::Resume(session())).await;
+    let session = match opened {
+        Ok(session) => session,
+        Err(_) => world.start().await,
+    };
+    let mut events = session.subscribe(false);
+    for (number, prompt) in scene.prompts.iter().enumerate() {
+        // What was read or waits already is dropped by its id.
+        say(&session, number, prompt).await;
+        while closed(&session).await <= number {
+            ended(&mut events).await;
+        }
+    }
+    session
+}
+
+/// Runs that ended.
+async fn closed(session: &Session) -> usize {
+    let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
+    entries.iter().filter(|entry| matches!(entry.body, Body::Closed(_))).count()
+}
+
+/// The same lines, save that a result may say that its call was under way.
+fn assert_alike(what: &str, expected: &[Line], found: &[Line]) {
+    // What a lost call did not do, later results may show.
+    let mut lost = false;
+    let mut alike = |(expected, found): (&Line, &Line)| match (expected, found) {
+        (Line::Gave(_), Line::Gave(text)) => {
+            lost |= text.contains("The program ended while this call was under way");
+            lost || expected == found
+        }
+        (expected, found) => expected == found,
+    };
+    let same = expected.len() == found.len() && expected.iter().zip(found).all(&mut alike);
+    assert!(same, "{what}:\nexpected {expected:#?}\nfound {found:#?}");
+}
+
+/// Plays the scene with an interrupt at each event of it: whatever was open is answered, nothing is left
+/// running, and the session takes another prompt.
+///
+/// # Panics
+/// When that does not hold.
+pub async fn cancel_sweep(scene: &Scene) {
+    for at in 1..MOST {
+        let world = World::of(scene);
+        let session = world.start().await;
+        let mut events = session.subscribe(true);
+        say(&session, 0, &scene.prompts[0]).await;
+        let mut heard = 0;
+        let mut interrupted = false;
+        let wait = async {
+            loop {
+                let Heard::Event(event) = events.next().await else { continue };
+                heard += 1;
+                if heard == at {
+                    interrupted = true;
+                    let _ = session.send(&AgentId::main(), Input::Interrupt).await;
+                }
+                if let EventKind::Ended(envelope) = &event.kind
+                    && event.agent.is_main()
+                {
+                    return Arc::clone(envelope);
+                }
+            }
+        };
+        let end = tokio::time::timeout(LIMIT, wait).await;
+        let what = format!("{} interrupted at event {at}", scene.name);
+        assert!(end.is_ok(), "{what}: the run ends");
+        let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
+        check_answers(&what, &entries);
+        assert!(session.background_jobs().is_empty(), "{what}: no job is left");
+        assert_eq!(session.roster().len(), 1, "{what}: no agent is left");
+        session.close(CLOSE).await;
+        let completed = end.is_ok_and(|envelope| envelope.ending == Ending::Completed);
+        if !interrupted || (completed && heard < at) {
+            return;
+        }
+    }
+    unreachable_sweep(scene);
+}
+
+/// Every call has exactly one result.
+///
+/// # Panics
+/// When one has none, or two.
+pub fn check_answers(what: &str, entries: &[Arc<Entry>]) {
+    let mut answers: HashMap<String, usize> = HashMap::new();
+    for entry in entries {
+        match &entry.body {
+            Body::Assistant { blocks, .. } => {
+                for block in blocks.iter() {
+                    if let Block::ToolUse { id, .. } = block {
+                        answers.entry(id.to_string()).or_default();
+                    }
+                }
+            }
+            Body::Result { call, .. } => *answers.entry(call.to_string()).or_default() += 1,
+            _ => {}
+        }
+    }
+    let wrong: Vec<_> = answers.iter().filter(|(_, count)| **count != 1).collect();
+    assert!(wrong.is_empty(), "{what}: calls without exactly one result: {wrong:?}");
+}

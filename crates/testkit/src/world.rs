@@ -1,0 +1,271 @@
+//! Where scenes play: a temporary workspace with the real tools, the real engine and a scripted model.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use troupe_core::block::Block;
+use troupe_core::budget::Limits;
+use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::entry::Origin;
+use troupe_core::event::EventKind;
+use troupe_core::ids::{AgentId, InputId, SessionId};
+use troupe_core::input::{Input, Prompt, When};
+use troupe_core::outcome::Envelope;
+use troupe_core::policy::{Mode, Rules};
+use troupe_core::ports::clock::Clock;
+use troupe_core::ports::journal::Journal;
+use troupe_core::ports::model::Model;
+use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
+use troupe_core::time::Time;
+use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::journal::MemoryJournal;
+use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
+use troupe_engine::{Config, Parts, Session, Start};
+use troupe_models::script::ScriptModel;
+
+use crate::scene::Scene;
+
+/// The longest that any wait of a scene may take, in real time.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
+/// The session that scenes play in.
+pub const SESSION: &str = "00000000-0000-4000-8000-00000000feed";
+
+/// A clock that counts: each look is a millisecond later, each id the next number.
+#[derive(Default)]
+pub struct CountingClock {
+    now: AtomicU64,
+    ids: AtomicU64,
+}
+
+impl Clock for CountingClock {
+    fn now(&self) -> Time {
+        let ms = self.now.fetch_add(1, Ordering::Relaxed);
+        Time(1_767_225_600_000 + i64::try_from(ms).unwrap_or(0))
+    }
+
+    fn uuid(&self) -> String {
+        let number = self.ids.fetch_add(1, Ordering::Relaxed) + 1;
+        format!("00000000-0000-4000-8000-{number:012x}")
+    }
+}
+
+/// A world: it outlives the sessions that are opened in it, as a disk outlives a process.
+pub struct World {
+    folder: tempfile::TempDir,
+    /// Where transcripts go.
+    pub journal: Arc<dyn Journal>,
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// Time and ids.
+    pub clock: Arc<CountingClock>,
+    /// How sessions are configured; change it before opening one.
+    pub config: Config,
+    /// Agent definitions.
+    pub defs: Vec<AgentDef>,
+}
+
+impl World {
+    /// A world for a scene, with its files laid out.
+    ///
+    /// # Panics
+    /// When it can't be set up.
+    #[expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
+    pub fn of(scene: &Scene) -> Self {
+        let model = ScriptModel::parse(&scene.name, &scene.script).expect("the scene's script");
+        let mut world = Self::new(Arc::new(model));
+        world.config.leave.mode = Some(scene.mode);
+        for (path, content) in &scene.files {
+            world.write(path, content);
+        }
+        world
+    }
+
+    /// An empty world with this model.
+    ///
+    /// # Panics
+    /// When it can't be set up.
+    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
+    pub fn new(model: Arc<dyn Model>) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = std::fs::canonicalize(folder.path()).expect("the temporary folder");
+        let cwd = root.join("ws");
+        std::fs::create_dir(&cwd).expect("the workspace");
+        let config = Config {
+            place: PlaceConfig {
+                cwd,
+                roots: Vec::new(),
+                home: root.join("home"),
+                root: root.join("state"),
+                project: "-ws".to_owned(),
+                branch: None,
+            },
+            leave: Leave { mode: None, rules: Rules::default(), asks: false, save: None },
+            prompting: Prompting {
+                system: None,
+                append: None,
+                instructions: Arc::new(Vec::new),
+                platform: "linux".to_owned(),
+            },
+            model: None,
+            default_model: "script".to_owned(),
+            subagent_model: None,
+            pool: Filter::default(),
+            limits: Limits::default(),
+            ceilings: Ceilings::default(),
+            version: "0.0.0".to_owned(),
+        };
+        Self {
+            folder,
+            journal: Arc::new(MemoryJournal::default()),
+            model,
+            clock: Arc::default(),
+            config,
+            defs: definitions(),
+        }
+    }
+
+    /// The temporary folder that holds everything.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The workspace.
+    pub fn workspace(&self) -> &Path {
+        &self.config.place.cwd
+    }
+
+    /// Writes a file of the workspace.
+    ///
+    /// # Panics
+    /// When it can't.
+    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
+    pub fn write(&self, path: &str, content: &str) -> PathBuf {
+        let path = self.workspace().join(path);
+        std::fs::create_dir_all(path.parent().expect("a file in the workspace")).expect("its folder");
+        std::fs::write(&path, content).expect("the file");
+        path
+    }
+
+    /// Reads a file of the workspace; empty when it isn't there.
+    pub fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.workspace().join(path)).unwrap_or_default()
+    }
+
+    /// Opens a session on this world's journal.
+    ///
+    /// # Panics
+    /// When it can't be opened.
+    pub async fn open(&self, start: Start) -> Session {
+        self.open_on(Arc::clone(&self.journal), start).await
+    }
+
+    /// Opens a session on another journal, such as one with faults.
+    ///
+    /// # Panics
+    /// When it can't be opened.
+    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
+    pub async fn open_on(&self, journal: Arc<dyn Journal>, start: Start) -> Session {
+        Session::open(self.parts(journal), self.config.clone(), start).await.expect("the session opens")
+    }
+
+    /// The parts of a session.
+    pub fn parts(&self, journal: Arc<dyn Journal>) -> Parts {
+        Parts {
+            model: Arc::clone(&self.model),
+            tools: troupe_tools::builtin(troupe_tools::Options::default()),
+            defs: self.defs.clone(),
+            journal,
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+        }
+    }
+
+    /// Opens the new session of a scene.
+    pub async fn start(&self) -> Session {
+        self.open(Start::New(session())).await
+    }
+
+    /// Opens it again.
+    pub async fn resume(&self) -> Session {
+        self.open(Start::Resume(session())).await
+    }
+}
+
+/// The session of scenes.
+pub fn session() -> SessionId {
+    SessionId::new(SESSION)
+}
+
+/// The definitions of scenes: the built-in ones, and `scene`, which is the main agent's as a child.
+pub fn definitions() -> Vec<AgentDef> {
+    let def = |name: &str, prompt: &str, without: &[&str]| AgentDef {
+        name: name.to_owned(),
+        when: String::new(),
+        prompt: prompt.to_owned(),
+        tools: Filter { only: None, without: without.iter().map(|name| (*name).to_owned()).collect() },
+        model: ModelChoice::Inherit,
+        mode: None,
+        omit_instructions: false,
+        limits: Limits::default(),
+    };
+    vec![
+        def("main", MAIN, &[]),
+        def("general-purpose", GENERAL, &[]),
+        def("Explore", EXPLORE, &["Agent", "Edit", "Write", "NotebookEdit"]),
+        def("scene", MAIN, &[]),
+    ]
+}
+
+/// A person's prompt. The same number is the same prompt, also after a crash.
+pub fn prompt(number: usize, text: &str) -> Input {
+    Input::Prompt(Prompt {
+        id: InputId::new(format!("prompt-{number}")),
+        blocks: vec![Block::text(text)],
+        from: Origin::Human,
+        when: When::Later,
+        starts_turn: true,
+    })
+}
+
+/// Sends a prompt to the main agent.
+///
+/// # Panics
+/// When it isn't taken.
+#[expect(clippy::expect_used, reason = "a test fails by panicking")]
+pub async fn say(session: &Session, number: usize, text: &str) {
+    session.send(&AgentId::main(), prompt(number, text)).await.expect("the prompt is taken");
+}
+
+/// Waits for the end of the main agent's run.
+///
+/// # Panics
+/// When it does not come within [`LIMIT`].
+#[expect(clippy::expect_used, reason = "a test fails by panicking")]
+pub async fn ended(events: &mut Subscription) -> Arc<Envelope> {
+    let wait = async {
+        loop {
+            match events.next().await {
+                Heard::Event(event) if event.agent.is_main() => {
+                    if let EventKind::Ended(envelope) = &event.kind {
+                        return Some(Arc::clone(envelope));
+                    }
+                }
+                Heard::Closed => return None,
+                Heard::Event(_) | Heard::Missed(_) => {}
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, wait).await.expect("the run ends in time").expect("the session lives")
+}
+
+/// Says one thing and waits for the end of the run.
+pub async fn turn(session: &Session, number: usize, text: &str) -> Arc<Envelope> {
+    let mut events = session.subscribe(false);
+    say(session, number, text).await;
+    ended(&mut events).await
+}
+
+/// A mode for scenes that need leave for everything.
+pub const ASKING: Mode = Mode::Default;

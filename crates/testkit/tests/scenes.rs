@@ -1,0 +1,39 @@
+//! Every scene, in four ways.
+
+use troupe_testkit::{Scene, ways};
+
+fn scene(name: &str) -> Scene {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes").join(format!("{name}.scene"));
+    Scene::parse(name, &std::fs::read_to_string(path).unwrap_or_default())
+}
+
+macro_rules! scenes {
+    ($($(#[$proves:meta])* $name:ident),+ $(,)?) => {$(
+        mod $name {
+            use super::*;
+
+            #[tokio::test]
+            async fn straight() {
+                insta::assert_snapshot!(stringify!($name), ways::straight(&scene(stringify!($name))).await);
+            }
+
+            #[tokio::test]
+            async fn as_a_child() {
+                ways::as_child(&scene(stringify!($name))).await;
+            }
+
+            #[tokio::test]
+            async fn with_a_crash_after_each_append() {
+                ways::crash_sweep(&scene(stringify!($name))).await;
+            }
+
+            #[tokio::test]
+            async fn with_an_interrupt_at_each_event() {
+                ways::cancel_sweep(&scene(stringify!($name))).await;
+            }
+        }
+    )+};
+}
+
+// proves: E1, E2, E3, E7, A4, A6, A8
+scenes! { fix_a_bug, two_agents, two_turns, bad_calls }

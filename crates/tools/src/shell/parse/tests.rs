@@ -1,0 +1,147 @@
+//! What the grammar finds in a line.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use proptest::prelude::*;
+use troupe_core::policy::{Command, Folder, Origin, RedirectKind};
+
+use super::{MAX_LINE, parse};
+
+/// The programs in a line, with a mark for where they were found.
+fn programs(line: &str) -> Vec<String> {
+    let command = parse(line);
+    let marked = command.parts.iter().map(|part| {
+        let mark = match part.origin {
+            Origin::Line => "",
+            Origin::Substitution => "$",
+            Origin::Text => "!",
+        };
+        format!("{mark}{}", part.words.first().map_or("", |word| word.text()))
+    });
+    marked.collect()
+}
+
+fn clear(line: &str) -> Command {
+    let command = parse(line);
+    assert_eq!(command.doubt, None, "{line}");
+    command
+}
+
+// proves: S7
+#[test]
+fn every_command_is_found() {
+    for (line, found) in [
+        ("a && b || c; d | e |& f & g\nh", &["a", "b", "c", "d", "e", "f", "g", "h"][..]),
+        ("(a); { b; }; ! c", &["a", "b", "c"]),
+        ("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]),
+        ("for i in x; do a; done; while b; do c; done", &["a", "b", "c"]),
+        ("case x in y) a;; z) b;; esac", &["a", "b"]),
+        ("f() { a; }", &["a"]),
+        ("echo $(a) `b` <(c) \"$(d)\"", &["echo", "$a", "$b", "$c", "$d"]),
+        ("cat <<E\n$(a)\nE\nb", &["cat", "$a", "b"]),
+        ("cat <<'E'\n$(a)\nE\nb", &["cat", "b"]),
+        ("cat <<< \"$(a)\" > $(b)", &["cat", "$a", "$b"]),
+        ("x[$(a)]=1 y=$(b)", &["", "$a", "$b"]),
+        ("echo ${x:-$(a)} ${y[$(b)]} $((z[$(c)]))", &["echo", "$a", "$b", "$c"]),
+        ("echo ${x:-`a`}", &["echo", "$a"]),
+        ("eval 'a; b'", &["eval", "!a", "!b"]),
+        ("sudo bash -c \"sh -c 'a'\"", &["sudo", "!sh", "!a"]),
+        ("bash <<'E'\na\nE", &["bash", "!a"]),
+        ("cat <<'E' | a && b\nE\n", &["cat", "a", "b"]),
+    ] {
+        assert_eq!(programs(line), found, "{line}");
+    }
+}
+
+#[test]
+fn words_lose_their_quotes() {
+    let values = |line: &str| -> Vec<Option<String>> {
+        parse(line).parts[0].words.iter().map(|word| word.value.clone()).collect()
+    };
+    let known = |texts: &[&str]| texts.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>();
+    assert_eq!(values(r#"r\m 'a b'"c"\ d $'\x72\n' "#), known(&["rm", "a bc d", "r\n"]));
+    assert_eq!(values("r\\\nm x\\\n y"), known(&["rm", "x", "y"]));
+    assert_eq!(values("echo 'it'\\''s' \"a\\\"b\\c\""), known(&["echo", "it's", "a\"b\\c"]));
+    assert_eq!(
+        values("ls $HOME/x \"${HOME}\"/y ~/z ~bob"),
+        [known(&["ls", "~/x", "~/y", "~/z"]), vec![None]].concat()
+    );
+    assert_eq!(
+        values("echo $x \"$x\" {a,b} {} $?"),
+        [known(&["echo"]), vec![None, None, None], known(&["{}", "$?"])].concat()
+    );
+    let quoted = clear("ls '~/x' \\*");
+    assert!(!quoted.parts[0].words[1].home && !quoted.parts[0].words[2].glob);
+    assert!(clear("ls *.rs").parts[0].words[1].glob);
+}
+
+#[test]
+fn redirects_stand_apart_from_words() {
+    let command = clear(">/dev/null rm x 2>&1 < in &> out");
+    let part = &command.parts[0];
+    assert_eq!(part.texts(), ["rm", "x"]);
+    let kinds: Vec<_> = part.redirects.iter().map(|r| (r.kind, r.target.text())).collect();
+    assert_eq!(
+        kinds,
+        [
+            (RedirectKind::Write, "/dev/null"),
+            (RedirectKind::Copy, "1"),
+            (RedirectKind::Read, "in"),
+            (RedirectKind::Write, "out")
+        ]
+    );
+    assert_eq!(clear("{ ls; } > out").parts[1].redirects.len(), 1);
+}
+
+#[test]
+fn the_folder_follows_cd() {
+    let folder = |line: &str| parse(line).parts.last().unwrap().folder.clone();
+    let at = |steps: &[&str]| Folder::Known(steps.iter().map(|step| (*step).to_owned()).collect());
+    assert_eq!(folder("cd a && cd ../b && ls"), at(&["a", "../b"]));
+    assert_eq!(folder("(cd a); ls"), at(&[]));
+    assert_eq!(folder("cd a | x; ls"), at(&[]));
+    assert_eq!(folder("cd a & ls"), at(&[]));
+    assert_eq!(folder("cd; ls"), at(&["~"]));
+    for unknown in
+        ["cd $x; ls", "cd -; ls", "if x; then cd a; fi; ls", "pushd a; ls", "cd a || ls", "eval 'cd a'; ls"]
+    {
+        assert_eq!(folder(unknown), Folder::Unknown, "{unknown}");
+    }
+}
+
+#[test]
+fn what_can_not_be_followed_is_a_doubt() {
+    for line in [
+        "ls\rrm x",
+        "ls\0",
+        "ls\u{200b}",
+        "git\u{a0}push",
+        "ls 'open",
+        "ls ((",
+        "echo hi <> f",
+        "f() { ls; }",
+        "HOME=/etc; ls ~",
+        "cat <<EOF\nnever ends",
+        "cat <<E; ls \\\n-l\nx\nE",
+    ] {
+        assert!(parse(line).doubt.is_some(), "{line:?}");
+    }
+    assert!(parse(&"a".repeat(MAX_LINE + 1)).doubt.is_some());
+    assert!(parse(&"(".repeat(MAX_LINE)).doubt.is_some());
+    for line in ["ls -la | head", "git commit -m 'a (b) && c'", "echo é ü", "cat <<-E\n\tx\n\tE\nls"] {
+        clear(line);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(line in "\\PC{0,200}") {
+        let _ = parse(&line).is_read_only();
+    }
+
+    #[test]
+    fn no_syntax_makes_it_panic(line in "[a-z'\"`$(){}<>|&;#\\\\*?=\\[\\] \n\t!~E-]{0,120}") {
+        let _ = parse(&line).is_read_only();
+    }
+}

@@ -1,0 +1,116 @@
+//! The texts and schemas that the model is sent: their budget, and what the checklist in
+//! `docs/design/tool-texts.md` lets a program check.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use serde_json::{Value, json};
+use troupe_core::ports::tool::ToolSpec;
+use troupe_tools::Options;
+
+/// Most bytes of all tools together, as a request holds them.
+const SUM: usize = 13_500;
+
+/// Each tool's share of it.
+const SHARES: &[(&str, usize)] = &[
+    ("Agent", 1800),
+    ("Bash", 1700),
+    ("Edit", 1050),
+    ("Glob", 1100),
+    ("Grep", 2400),
+    ("NotebookEdit", 950),
+    ("Read", 1100),
+    ("TaskOutput", 800),
+    ("TaskStop", 550),
+    ("TodoWrite", 1200),
+    ("Write", 700),
+];
+
+/// The schema words that inputs are checked against, and `description`.
+const KNOWN: &[&str] = &[
+    "type",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "enum",
+    "minimum",
+    "maximum",
+    "minItems",
+    "maxItems",
+    "minLength",
+    "maxLength",
+    "description",
+];
+
+fn specs() -> Vec<ToolSpec> {
+    troupe_tools::builtin(Options::default()).iter().map(|tool| tool.spec().clone()).collect()
+}
+
+/// The tool as it stands in a request.
+fn sent(spec: &ToolSpec) -> String {
+    json!({"name": *spec.name, "description": *spec.description, "input_schema": *spec.input_schema})
+        .to_string()
+}
+
+#[test]
+fn every_tool_keeps_to_its_share_and_the_shares_to_the_sum() {
+    assert!(SHARES.iter().map(|(_, share)| share).sum::<usize>() <= SUM);
+    let specs = specs();
+    let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
+    assert_eq!(names, SHARES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let over: Vec<String> = specs
+        .iter()
+        .zip(SHARES)
+        .map(|(spec, (name, share))| (name, sent(spec).len(), share))
+        .filter(|(_, bytes, share)| bytes > share)
+        .map(|(name, bytes, share)| format!("{name} takes {bytes} bytes of {share}"))
+        .collect();
+    assert!(over.is_empty(), "{}", over.join(", "));
+}
+
+// proves: D6
+#[test]
+fn the_bytes_are_the_same_each_time() {
+    let bytes = || specs().iter().map(sent).collect::<Vec<_>>();
+    assert_eq!(bytes(), bytes());
+}
+
+#[test]
+fn schemas_use_only_what_is_checked_and_leave_nothing_open() {
+    for spec in specs() {
+        check(&spec.input_schema, &spec.name);
+    }
+}
+
+fn check(schema: &Value, at: &str) {
+    let schema = schema.as_object().unwrap();
+    for key in schema.keys() {
+        assert!(KNOWN.contains(&key.as_str()), "{at}: `{key}` is checked nowhere");
+    }
+    assert!(schema.contains_key("type"), "{at} has no type");
+    if schema["type"] == "object" {
+        assert_eq!(schema.get("additionalProperties"), Some(&json!(false)), "{at} is open");
+        let properties = schema["properties"].as_object().unwrap();
+        for name in schema.get("required").and_then(Value::as_array).into_iter().flatten() {
+            assert!(properties.contains_key(name.as_str().unwrap()), "{at} requires {name}, which it lacks");
+        }
+        for (name, property) in properties {
+            check(property, &format!("{at}.{name}"));
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        check(items, &format!("{at}[]"));
+    }
+}
+
+#[test]
+fn texts_are_tidy() {
+    for spec in specs() {
+        let text = &spec.description;
+        assert_eq!(text.trim(), &**text, "{}", spec.name);
+        assert!(text.lines().all(|line| line.trim_end() == line), "{}", spec.name);
+        for shout in ["IMPORTANT", "NEVER", "ALWAYS", "MUST"] {
+            assert!(!text.contains(shout), "{} shouts", spec.name);
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A run without a screen of its own: wires it, opens the session, and hands both to the frontend.
+
+use std::sync::Arc;
+
+use tokio::fs::File;
+use tokio::io::{stdin, stdout};
+use tokio::sync::mpsc;
+use troupe_core::block::Block;
+use troupe_engine::store::LeaseError;
+use troupe_engine::load::Env;
+use troupe_engine::{OpenError, Session};
+use troupe_models::detect::detect;
+use troupe_wire::headless::{Asker, Input, Io};
+
+use crate::args::{InputFormat, Run};
+use crate::crash::Trail;
+use crate::fault::{Fault, tell, warn};
+use crate::signals::Signals;
+use crate::trace::{self, Secrets};
+use crate::wiring::{Asked, Outset, Wired, nobody_answers, tell_without_effect, unknown_session, wire};
+
+/// Signals that wait to be heard; the second one ends the run.
+const SIGNALS: usize = 4;
+
+/// Runs; gives the exit code.
+///
+/// # Errors
+/// When no session can be opened.
+pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
+    let secrets = Secrets::of(&env);
+    trace::start(&run.debug, &secrets)?;
+    tell_without_effect(run);
+    match wire(run, env, &secrets)? {
+        Outset::NobodyAnswers => crate::block_on(async { Err(nobody_answers(&detect().await)) }),
+        Outset::Ready(wired) => {
+            let input = input(run)?;
+            crate::block_on(play(*wired, input, trail))
+        }
+    }
+}
+
+/// What the run works on, read before there are threads: a signal meanwhile ends the process as usual.
+fn input(run: &Run) -> Result<Option<String>, Fault> {
+    if run.format.input_format != Some(InputFormat::StreamJson) {
+        return crate::prompt::read(run.prompt.as_deref()).map(Some);
+    }
+    match &run.prompt {
+        None => Ok(None),
+        Some(_) => Err(Fault::usage("with --input-format stream-json, prompts come from stdin")
+            .hint("leave out the prompt, or the format")),
+    }
+}
+
+async fn play(wired: Wired, prompt: Option<String>, trail: &Trail) -> Result<u8, Fault> {
+    let mut signals = Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
+    let Wired { parts, config, start, lasts, asked, options } = wired;
+    let session = Session::open(parts, config, start).await.map_err(refused)?;
+    session.warnings().iter().for_each(warn);
+    if lasts {
+        trail.lay(&session.transcript_file(), session.id().as_str());
+    }
+    let (heard, hears) = mpsc::channel(SIGNALS);
+    let io = Io {
+        input: match prompt {
+            Some(prompt) => Input::Prompt(vec![Block::text(prompt)]),
+            None => Input::Lines(Box::new(stdin())),
+        },
+        output: stdout(),
+        tell: Arc::new(|words: &str| tell(words)),
+        asker: asker(asked).await,
+        signals: hears,
+    };
+    let forward = async {
+        loop {
+            // More than the frontend takes are of no more use.
+            let _ = heard.try_send(signals.next().await);
+        }
+    };
+    tokio::select! {
+        exit = troupe_wire::headless::run(session, options, io) => Ok(exit.code()),
+        () = forward => Ok(1),
+    }
+}
+
+async fn asker(asked: Asked) -> Asker {
+    match asked {
+        Asked::Nobody => Asker::Nobody,
+        Asked::Host => Asker::Host,
+        Asked::Person => match File::open("/dev/tty").await {
+            Ok(terminal) => Asker::Terminal(Box::new(terminal)),
+            Err(error) => {
+                warn(format_args!("/dev/tty can't be read ({error}): what needs leave is denied"));
+                Asker::Nobody
+            }
+        },
+    }
+}
+
+fn refused(error: OpenError) -> Fault {
+    match error {
+        OpenError::Unknown(id) => unknown_session(id.as_str()),
+        OpenError::Exists(id) => Fault::failed(format_args!("there is a session {id} already"))
+            .hint(format!("go on with it: --resume={id}"))
+            .hint("or leave out --session-id, for a new one"),
+        OpenError::Lease(LeaseError::Held { holder }) => {
+            Fault::failed(format_args!("the session is in use by process {holder}"))
+                .hint(format!("wait for its end, or end it: kill {holder}"))
+                .hint("or start another session: leave out --continue and --resume")
+        }
+        error => Fault::failed(error).hint("TROUPE_HOME chooses the folder that sessions are kept in"),
+    }
+}

@@ -1,0 +1,19 @@
+//! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
+//! decide one thing each.
+
+mod definitions;
+mod frontend;
+mod key_helper;
+mod permissions;
+mod provider;
+mod session;
+mod state;
+mod tools;
+mod which;
+
+pub(crate) use definitions::builtin as definitions;
+pub(crate) use permissions::Asked;
+pub(crate) use provider::nobody_answers;
+pub(crate) use session::{COMPATIBLE, Outset, VERSION, Wired, tell_without_effect, wire};
+pub(crate) use state::State;
+pub(crate) use which::unknown as unknown_session;

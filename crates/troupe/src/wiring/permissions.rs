@@ -1,0 +1,147 @@
+//! What a session may do: the mode, the rules, who is asked, and where an answer "always" goes.
+
+use std::io::IsTerminal as _;
+use std::sync::Arc;
+
+use troupe_core::policy::{Mode, Update};
+use troupe_engine::load::rules::{self, RuleFlags};
+use troupe_engine::load::settings::{PermissionSettings, save};
+use troupe_engine::load::{Env, Places};
+use troupe_engine::session::{Leave, SaveRule};
+
+use crate::args::{OutputFormat, Run};
+use crate::fault::{Fault, warn};
+
+/// Says that this process runs apart from what the person wants to keep.
+const SANDBOX: &str = "IS_SANDBOX";
+
+/// Who is asked what needs leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Nobody: what would be asked is denied.
+    Nobody,
+    /// The program that speaks stream-json with us.
+    Host,
+    /// The person at the terminal.
+    Person,
+}
+
+impl Asked {
+    /// Who is there to be asked. A person is when words go to a terminal both ways and the result is text.
+    pub(super) fn of(run: &Run) -> Self {
+        let text = run.format.output_format.unwrap_or_default() == OutputFormat::Text;
+        match run.permissions.permission_prompt_tool.as_deref() {
+            Some("stdio") => Self::Host,
+            Some(_) => Self::Nobody,
+            None if text && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => Self::Person,
+            None => Self::Nobody,
+        }
+    }
+}
+
+/// Puts it together; tells of rules that are wrong or too wide.
+///
+/// # Errors
+/// When the mode that is asked for may not be.
+pub(super) fn leave(run: &Run, settings: &PermissionSettings, env: &Env, places: &Places) -> Result<Leave, Fault> {
+    if let Some(name) = run.permissions.permission_prompt_tool.as_deref().filter(|name| *name != "stdio") {
+        warn(format_args!("--permission-prompt-tool {name}: only stdio can be asked so far; nobody is"));
+    }
+    let flags = RuleFlags {
+        allowed: run.permissions.allowed_tools.clone(),
+        disallowed: run.permissions.disallowed_tools.clone(),
+    };
+    let loaded = rules::load(settings, &flags, &places.cwd);
+    loaded.faults.iter().for_each(warn);
+    loaded.warnings.iter().for_each(warn);
+    Ok(Leave {
+        mode: mode(run.mode(), settings, env, rustix::process::geteuid().is_root())?,
+        rules: loaded.rules,
+        asks: Asked::of(run) != Asked::Nobody,
+        save: Some(saver(places.clone())),
+    })
+}
+
+/// The mode to start in; none leaves a resumed session its own.
+fn mode(
+    flag: Option<Mode>,
+    settings: &PermissionSettings,
+    env: &Env,
+    is_root: bool,
+) -> Result<Option<Mode>, Fault> {
+    let mode = flag.or_else(|| settings.default_mode.as_ref().map(|mode| mode.value));
+    let sandboxed = is_sandboxed(env);
+    match mode {
+        Some(Mode::BypassPermissions) if settings.bypass_disabled => {
+            Err(Fault::failed("the settings do not allow the mode bypassPermissions")
+                .hint("acceptEdits with rules (--allowed-tools) goes nearly as far"))
+        }
+        Some(Mode::BypassPermissions) if is_root && !sandboxed => {
+            Err(Fault::failed("the mode bypassPermissions is refused to root: nothing would stand between the model and this machine")
+                .hint("run as another user, or set IS_SANDBOX=1 in a container that may be lost"))
+        }
+        Some(Mode::Auto) if settings.auto_disabled => {
+            Err(Fault::failed("the settings do not allow the mode auto").hint("acceptEdits is allowed"))
+        }
+        mode => Ok(mode),
+    }
+}
+
+/// Whether a host may choose the mode bypassPermissions later: asked for at the start, and not forbidden.
+pub(super) fn may_bypass(run: &Run, settings: &PermissionSettings, env: &Env) -> bool {
+    let wanted =
+        run.permissions.allow_dangerously_skip_permissions || run.mode() == Some(Mode::BypassPermissions);
+    wanted && mode(Some(Mode::BypassPermissions), settings, env, rustix::process::geteuid().is_root()).is_ok()
+}
+
+fn is_sandboxed(env: &Env) -> bool {
+    env.vars.get(SANDBOX).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+fn saver(places: Places) -> SaveRule {
+    Arc::new(move |update| {
+        let (Update::AddRules { destination, .. }
+        | Update::SetMode { destination, .. }
+        | Update::AddDirectories { destination, .. }) = update;
+        match places.settings_file(*destination) {
+            Some(file) => save(&file, update).map(drop).map_err(|fault| fault.to_string()),
+            None => Ok(()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: PermissionSettings = PermissionSettings {
+        allow: Vec::new(),
+        ask: Vec::new(),
+        deny: Vec::new(),
+        default_mode: None,
+        additional_directories: Vec::new(),
+        bypass_disabled: false,
+        auto_disabled: false,
+    };
+
+    #[test]
+    fn root_may_bypass_in_a_sandbox_alone() {
+        let bypass = Some(Mode::BypassPermissions);
+        let plain = Env::default();
+        let vars = [("IS_SANDBOX".to_owned(), "1".to_owned())].into();
+        let boxed = Env { vars, ..Env::default() };
+        assert_eq!(mode(bypass, &NONE, &plain, true).map_err(|fault| fault.code()), Err(1));
+        assert_eq!(mode(bypass, &NONE, &boxed, true), Ok(bypass));
+        assert_eq!(mode(bypass, &NONE, &plain, false), Ok(bypass));
+        assert_eq!(mode(None, &NONE, &plain, true), Ok(None));
+    }
+
+    #[test]
+    fn settings_may_forbid_a_mode() {
+        let settings = PermissionSettings { bypass_disabled: true, auto_disabled: true, ..NONE };
+        let env = Env::default();
+        assert!(mode(Some(Mode::BypassPermissions), &settings, &env, false).is_err());
+        assert!(mode(Some(Mode::Auto), &settings, &env, false).is_err());
+        assert_eq!(mode(Some(Mode::AcceptEdits), &settings, &env, false), Ok(Some(Mode::AcceptEdits)));
+    }
+}

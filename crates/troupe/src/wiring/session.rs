@@ -1,0 +1,222 @@
+//! All of it put together: the parts of an engine, how its session is to run, and which session it is. Files are
+//! read here once; nothing is sent and no process is started.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use troupe_core::budget::Limits;
+use troupe_core::prompt::Instructions;
+use troupe_engine::clock::SystemClock;
+use troupe_engine::load::settings::PermissionSettings;
+use troupe_engine::load::variables as var;
+use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Wanted, instructions};
+use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
+use troupe_engine::{Config, Parts, Start};
+use troupe_models::DEFAULT_MODEL;
+use troupe_wire::headless::Options;
+
+use super::state::State;
+use super::permissions::Asked;
+use super::{definitions, frontend, permissions, provider, state, tools, which};
+use crate::args::{self, Run};
+use crate::fault::{Fault, warn};
+use crate::trace::Secrets;
+
+/// The program's own version.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The version of the ecosystem's program that hosts may take this one for.
+pub(crate) const COMPATIBLE: &str = "2.1.332";
+
+/// What a session is opened with.
+pub(crate) struct Wired {
+    /// The engine's parts.
+    pub(crate) parts: Parts,
+    /// How the session runs.
+    pub(crate) config: Config,
+    /// Which session.
+    pub(crate) start: Start,
+    /// Whether the session can be resumed afterwards.
+    pub(crate) lasts: bool,
+    /// Who is asked what needs leave.
+    pub(crate) asked: Asked,
+    /// How the frontend behaves.
+    pub(crate) options: Options,
+}
+
+/// What comes of the wiring.
+pub(crate) enum Outset {
+    /// A session can be opened.
+    Ready(Box<Wired>),
+    /// There is neither a key nor a server.
+    NobodyAnswers,
+}
+
+/// Wires a run.
+///
+/// # Errors
+/// When a flag, a setting or a file that a flag names can't be used.
+pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fault> {
+    let headless = run.is_headless();
+    let places = Places::of(&env);
+    let sources = sources(run)?;
+    let settings = settings(run, &places, &env, sources)?;
+    let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
+    secrets.add_from(&env);
+
+    let flag = run.model.model.clone();
+    let usual = default_model(&env, &settings);
+    let named = flag.as_deref().or(Some(usual.as_str()));
+    let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
+        return Ok(Outset::NobodyAnswers);
+    };
+    let provider::Chosen { config, key_source } = provider;
+    let model = troupe_models::open(config).map_err(Fault::failed)?;
+
+    let (places, state, told) = state::find(places, &env, !run.session.no_session_persistence);
+    if let Some(told) = told {
+        warn(told);
+    }
+    let start = which::choose(&run.session, &state)?;
+
+    let allowed = settings.permissions();
+    let leave = permissions::leave(run, &allowed, &env, &places)?;
+    let options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
+    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
+    let denied_by_flag =
+        run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
+    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
+    let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
+
+    let parts = Parts {
+        model,
+        tools: tools::builtin(&env, &settings),
+        defs: definitions(&env, headless),
+        journal: Arc::clone(&state.journal),
+        clock: Arc::new(SystemClock),
+    };
+    let config = Config {
+        place: place(run, &env, &places, &state, &allowed)?,
+        leave,
+        prompting: Prompting {
+            system: text(run.prompting.system_prompt.as_deref(), run.prompting.system_prompt_file.as_deref(), &env)?,
+            append: text(
+                run.prompting.append_system_prompt.as_deref(),
+                run.prompting.append_system_prompt_file.as_deref(),
+                &env,
+            )?,
+            instructions: reader(places, env.home.clone(), sources, bare),
+            platform: std::env::consts::OS.to_owned(),
+        },
+        model: flag,
+        default_model: usual,
+        subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
+        pool,
+        limits: Limits { turns: run.model.max_turns, cost_usd: run.model.max_budget_usd, ..Limits::default() },
+        ceilings: ceilings(&env),
+        version: VERSION.to_owned(),
+    };
+    let asked = Asked::of(run);
+    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts: state.lasts, asked, options })))
+}
+
+fn sources(run: &Run) -> Result<Sources, Fault> {
+    match &run.sources.setting_sources {
+        None => Ok(Sources::ALL),
+        Some(words) => Sources::parse(words).map_err(Fault::usage),
+    }
+}
+
+fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
+    let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
+    // Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
+    let settings = Settings::load(places, env, &line, sources, Trust::Trusted)
+        .map_err(|fault| Fault::usage(format_args!("failed to {fault}")))?;
+    for fault in &settings.faults {
+        warn(format_args!("failed to {fault}"));
+    }
+    Ok(settings)
+}
+
+/// The model when neither a flag nor a resumed session names one.
+fn default_model(env: &Env, settings: &Settings) -> String {
+    let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned);
+    set.or_else(|| settings.model().model.map(|model| model.value)).unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+}
+
+fn place(
+    run: &Run,
+    env: &Env,
+    places: &Places,
+    state: &State,
+    allowed: &PermissionSettings,
+) -> Result<PlaceConfig, Fault> {
+    let mut roots = Vec::new();
+    for folder in &run.permissions.add_dir {
+        let fail = |error| Fault::usage(format_args!("--add-dir {}: {error}", folder.display()));
+        let real = env.cwd.join(folder).canonicalize().map_err(fail)?;
+        if !real.is_dir() {
+            return Err(Fault::usage(format_args!("--add-dir {}: it is no folder", folder.display())));
+        }
+        roots.push(real);
+    }
+    for folder in &allowed.additional_directories {
+        match folder.value.canonicalize() {
+            Ok(real) => roots.push(real),
+            Err(error) => warn(format_args!("additionalDirectories: {}: {error}", folder.value.display())),
+        }
+    }
+    Ok(PlaceConfig {
+        cwd: places.cwd.clone(),
+        roots,
+        home: env.home.clone().unwrap_or_else(|| places.home.clone()),
+        root: state.root.clone(),
+        project: state.project.clone(),
+        branch: places.checkout.as_ref().and_then(|checkout| checkout.branch()),
+    })
+}
+
+/// A text that stands in a flag, or in a file that a flag names.
+fn text(words: Option<&str>, file: Option<&Path>, env: &Env) -> Result<Option<String>, Fault> {
+    match (words, file) {
+        (Some(words), _) => Ok(Some(words.to_owned())),
+        (None, Some(file)) => {
+            let read = std::fs::read_to_string(env.cwd.join(file));
+            read.map(Some).map_err(|error| Fault::usage(format_args!("failed to read {}: {error}", file.display())))
+        }
+        (None, None) => Ok(None),
+    }
+}
+
+type ReadInstructions = Arc<dyn Fn() -> Vec<Instructions> + Send + Sync>;
+
+fn reader(places: Places, home: Option<PathBuf>, sources: Sources, bare: bool) -> ReadInstructions {
+    Arc::new(move || {
+        if bare {
+            return Vec::new();
+        }
+        let wanted = Wanted { sources, ..Wanted::default() };
+        let loaded = instructions::load(&places, home.as_deref(), wanted);
+        loaded.notices.iter().for_each(warn);
+        loaded.files
+    })
+}
+
+fn ceilings(env: &Env) -> Ceilings {
+    let usual = Ceilings::default();
+    let depth = tools::number(env, &var::MAX_SUBAGENT_SPAWN_DEPTH).and_then(|depth| u32::try_from(depth).ok());
+    let calls = tools::number(env, &var::MAX_TOOL_USE_CONCURRENCY).and_then(|calls| usize::try_from(calls).ok());
+    Ceilings {
+        depth: depth.unwrap_or(usual.depth),
+        calls: calls.filter(|calls| *calls > 0).unwrap_or(usual.calls),
+        ..usual
+    }
+}
+
+/// What the flags say that has no effect yet.
+pub(crate) fn tell_without_effect(run: &args::Run) {
+    let flags = run.later.without_effect();
+    if !flags.is_empty() {
+        warn(format_args!("without effect so far: {}", flags.join(", ")));
+    }
+}

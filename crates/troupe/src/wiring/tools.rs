@@ -1,0 +1,87 @@
+//! The built-in tools, with what settings and environment say of them.
+
+use std::sync::Arc;
+
+use troupe_core::def::Filter;
+use troupe_core::ports::tool::Tool;
+use troupe_engine::load::rules::split;
+use troupe_engine::load::variables::{self as var, Variable};
+use troupe_engine::load::{Env, Settings};
+use troupe_tools::shell::Options;
+
+use crate::fault::warn;
+
+/// The tools of a bare run (D12).
+const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
+
+/// All built-in tools, in the order in which the model is told of them.
+pub(super) fn builtin(env: &Env, settings: &Settings) -> Vec<Arc<dyn Tool>> {
+    troupe_tools::builtin(options(env, settings))
+}
+
+fn options(env: &Env, settings: &Settings) -> Options {
+    let usual = Options::default();
+    let chars = settings.session().bash_output_max_chars.and_then(|chars| usize::try_from(chars.value).ok());
+    let back = number(env, &var::BASH_MAX_OUTPUT_LENGTH).and_then(|chars| usize::try_from(chars).ok());
+    let off = env.switch(&var::DISABLE_BACKGROUND_TASKS, false).unwrap_or_else(|bad| {
+        warn(bad);
+        false
+    });
+    Options {
+        default_timeout_ms: number(env, &var::BASH_DEFAULT_TIMEOUT_MS).unwrap_or(usual.default_timeout_ms),
+        max_timeout_ms: number(env, &var::BASH_MAX_TIMEOUT_MS).unwrap_or(usual.max_timeout_ms),
+        inline_chars: chars.unwrap_or(usual.inline_chars),
+        read_back_chars: back.unwrap_or(usual.read_back_chars),
+        background: !off,
+        rc_file: env.home.as_ref().map(|home| home.join(".bashrc")).filter(|file| file.is_file()),
+        bash_env: env.vars.get("BASH_ENV").filter(|path| !path.is_empty()).map(Into::into),
+        ..usual
+    }
+}
+
+/// A number of the environment; one that makes no sense is told and left out.
+pub(super) fn number(env: &Env, variable: &Variable) -> Option<u64> {
+    env.number(variable).unwrap_or_else(|bad| {
+        warn(bad);
+        None
+    })
+}
+
+/// Which tools there are: those that are named, without those that a rule denies altogether.
+pub(super) fn pool<'r>(named: Option<&[String]>, bare: bool, denied: impl Iterator<Item = &'r str>) -> Filter {
+    let named: Option<Vec<String>> =
+        named.map(|values| values.iter().flat_map(|value| split(value)).map(str::to_owned).collect());
+    let all = named.as_ref().is_none_or(|named| named.iter().any(|name| name == "default"));
+    let only = match (bare, named) {
+        (true, named) => {
+            let named = named.unwrap_or_default().into_iter().filter(|name| name != "default");
+            Some(BARE.map(str::to_owned).into_iter().chain(named).collect())
+        }
+        (false, named) => named.filter(|_| !all),
+    };
+    let bare_rule = |rule: &&str| !rule.contains('(');
+    Filter { only, without: denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passing(named: Option<&[&str]>, bare: bool, denied: &[&str]) -> Vec<&'static str> {
+        let named: Option<Vec<String>> = named.map(|names| names.iter().map(ToString::to_string).collect());
+        let pool = pool(named.as_deref(), bare, denied.iter().copied());
+        ["Agent", "Bash", "Edit", "Grep", "Read"].into_iter().filter(|tool| pool.passes(tool)).collect()
+    }
+
+    // proves: D12
+    #[test]
+    fn flags_and_rules_choose_the_tools() {
+        let all = ["Agent", "Bash", "Edit", "Grep", "Read"];
+        assert_eq!(passing(None, false, &[]), all);
+        assert_eq!(passing(Some(&["default"]), false, &[]), all);
+        assert_eq!(passing(Some(&[""]), false, &[]), [""; 0]);
+        assert_eq!(passing(Some(&["Read,Grep", "Bash"]), false, &["Bash(rm *)", "Grep"]), ["Bash", "Read"]);
+        assert_eq!(passing(None, true, &[]), ["Bash", "Edit", "Read"]);
+        assert_eq!(passing(Some(&["Grep"]), true, &["Edit"]), ["Bash", "Grep", "Read"]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Homes that can't be written to, and disks without room.
+
+use std::process::Command;
+
+use crate::stage::{Ended, Stage, end};
+
+const HELLO: &str = "agent main\nreply \"hello there\"\n";
+const LISTS: &str = "agent main\nreply\ncall Bash command=\"echo short\"\nreply\nexpect \"short\"\ntext \"listed\"\n";
+
+/// Runs the program in a namespace of mounts of its own, in which `mounts` was done before. `None` where the
+/// system does not let us.
+fn mounted(stage: &Stage, mounts: &str, script: &str) -> Option<Ended> {
+    let may = Command::new("unshare").args(["-rm", "true"]).output();
+    if !may.is_ok_and(|output| output.status.success()) {
+        eprintln!("left out: this system lets us mount nothing");
+        return None;
+    }
+    let path = stage.write("model.script", script);
+    let program = env!("CARGO_BIN_EXE_troupe");
+    let line = format!("{mounts} && exec {program} -p hi --model script:{}", path.display());
+    Some(end(stage.program("unshare".as_ref()).args(["-rm", "sh", "-c", &line])))
+}
+
+/// One line on stderr names the path and the error; the job is done all the same.
+#[track_caller]
+fn works_elsewhere(ended: &Ended, said: &str, path: &str, error: &str) {
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), said), "{ended:?}");
+    let told = ended.err.lines().find(|line| line.contains(path)).unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(told.contains(error) && told.contains("TROUPE_HOME"), "{told}");
+}
+
+// proves: F227, F229
+#[test]
+fn a_home_that_is_a_file() {
+    let stage = Stage::new();
+    let file = stage.write("file", "");
+    let ended = end(stage.scripted(HELLO).args(["-p", "hi"]).env("HOME", &file));
+    works_elsewhere(&ended, "hello there\n", file.to_str().unwrap(), "os error 20");
+    assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
+    // What was kept elsewhere can be gone on with.
+    let ended = end(stage.scripted("agent main\nreply \"x\"\nreply \"on\"\n").args(["-p", "-c", "hi"]).env("HOME", &file));
+    assert_eq!(ended.out, "on\n", "{ended:?}");
+}
+
+// proves: F227
+#[test]
+fn a_home_on_a_read_only_mount() {
+    let stage = Stage::new();
+    let mounts = "mount -t tmpfs -o ro tmpfs \"$HOME\"";
+    let Some(ended) = mounted(&stage, mounts, HELLO) else { return };
+    works_elsewhere(&ended, "hello there\n", stage.path("home").to_str().unwrap(), "os error 30");
+}
+
+// proves: F231
+#[test]
+fn a_home_on_a_full_disk() {
+    let stage = Stage::new();
+    let mounts = "mount -t tmpfs -o size=64k tmpfs \"$HOME\" && { head -c 1000000 /dev/zero > \"$HOME/fill\" 2>&1; true; }";
+    let Some(ended) = mounted(&stage, mounts, LISTS) else { return };
+    works_elsewhere(&ended, "listed\n", stage.path("home").to_str().unwrap(), "os error 28");
+    assert!(ended.err.contains("0 bytes free"), "{ended:?}");
+}
+
+// proves: F231
+#[test]
+fn no_room_anywhere() {
+    let stage = Stage::new();
+    let mounts = "for d in \"$HOME\" \"$TMPDIR\"; do mount -t tmpfs -o size=64k tmpfs \"$d\"; \
+                  head -c 1000000 /dev/zero > \"$d/fill\" 2>/dev/null; done; true";
+    let Some(ended) = mounted(&stage, mounts, HELLO) else { return };
+    works_elsewhere(&ended, "hello there\n", stage.path("home").to_str().unwrap(), "memory");
+}
+
+/// A folder of the name that is used as a last resort, but not ours alone, is not used.
+// proves: F167
+#[test]
+fn a_planted_folder_is_not_followed() {
+    let stage = Stage::new();
+    let file = stage.write("file", "");
+    let victim = stage.path("victim");
+    std::fs::create_dir(&victim).unwrap();
+    let planted = stage.path("tmp").join(format!("troupe-{}", rustix::process::getuid().as_raw()));
+    std::os::unix::fs::symlink(&victim, planted).unwrap();
+    let ended = end(stage.scripted(HELLO).args(["-p", "hi"]).env("HOME", &file));
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "hello there\n"), "{ended:?}");
+    assert_eq!(std::fs::read_dir(victim).unwrap().count(), 0);
+}
+
+// proves: F169
+#[test]
+fn a_file_of_variables_in_the_project_is_not_read() {
+    let stage = Stage::new();
+    stage.write("work/.env", "TROUPE_HOME=./cfg\nCLAUDE_CONFIG_DIR=./cfg\n");
+    stage.play(HELLO, &["-p", "hi"]).clean();
+    assert!(!stage.path("work/cfg").exists());
+    assert!(stage.path("home/.troupe/projects").is_dir());
+}

@@ -1,0 +1,13 @@
+//! The program as people and hosts start it: the real binary, a home and a folder of its own for each test, and
+//! either a script or a small server on this machine for a model.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod command_line;
+mod demo;
+mod home;
+mod printing;
+mod provider;
+mod server;
+mod sessions;
+mod signals;
+mod stage;

@@ -1,0 +1,250 @@
+//! What a host asks for, and what a person answers, done.
+
+use serde_json::{Map, Value, json};
+use troupe_core::entry::{Origin, Setting};
+use troupe_core::ids::{InputId, JobId};
+use troupe_core::input::{Input, Prompt, When};
+use troupe_core::outcome::EndReason;
+use troupe_core::policy::{Answer, Mode};
+
+use super::Exit;
+use super::driver::{Asking, Driver};
+use super::queue;
+use super::reader::Read;
+use crate::ask;
+use crate::control::{self, HostMessage, Incoming};
+use crate::frames;
+
+impl Driver {
+    /// Takes what was read from the host.
+    pub(super) async fn host(&mut self, read: Read) -> Result<(), Exit> {
+        let line = match read {
+            Read::Line(line) => line,
+            Read::Bad(why) => {
+                self.tell(&format!("a line of the input was passed over: {why}"));
+                return Ok(());
+            }
+            Read::End => {
+                self.input_ended();
+                return Ok(());
+            }
+        };
+        match control::parse(&line) {
+            Ok(Incoming::Message(message)) => self.message(message).await,
+            Ok(Incoming::Request { id, subtype, request }) => {
+                let answer = self.request(&subtype, &request).await?;
+                let frame = match answer {
+                    Ok(response) => control::success(&id, response),
+                    Err(error) => control::failure(&id, &error),
+                };
+                self.frame(&frame).await
+            }
+            Ok(Incoming::Response { id, answer }) => {
+                self.response(&id, answer).await;
+                Ok(())
+            }
+            Ok(Incoming::Nothing) => Ok(()),
+            Err(why) => {
+                self.tell(&format!("a line of the input was passed over: {why}"));
+                Ok(())
+            }
+        }
+    }
+
+    async fn message(&mut self, message: HostMessage) -> Result<(), Exit> {
+        let from_host = message.id.is_some();
+        let id = message.id.unwrap_or_else(|| InputId::new(frames::new_uuid()));
+        if !self.queue.admit(&id, from_host) {
+            self.tell(&format!("message {id} was taken before; this one was passed over"));
+            return Ok(());
+        }
+        if from_host {
+            self.projection.is_hosts(&id);
+        }
+        let prompt = Prompt {
+            id,
+            blocks: message.blocks,
+            from: Origin::Human,
+            when: message.when,
+            starts_turn: message.starts_turn,
+        };
+        if prompt.when != When::Later {
+            return self.deliver(prompt).await;
+        }
+        if !self.queue.push(prompt.clone()) {
+            let why = format!("{} messages wait already; this one was not taken", queue::MOST);
+            self.tell(&why);
+            return self.refuse(&prompt, EndReason::Store, &why).await;
+        }
+        Ok(())
+    }
+
+    /// Does what is asked; the inner error is the host's to hear.
+    async fn request(
+        &mut self,
+        subtype: &str,
+        request: &Map<String, Value>,
+    ) -> Result<Result<Value, String>, Exit> {
+        let text = |key: &str| request.get(key).and_then(Value::as_str);
+        let done = match subtype {
+            "initialize" => Ok(self.initialize(request)),
+            "interrupt" => {
+                let all = request.get("cancel_queued").and_then(Value::as_bool).unwrap_or(false);
+                let cancelled = if all { Some(self.cancel_queued().await) } else { None };
+                let receipt = self.receipt(cancelled.as_deref());
+                self.interrupt(false).await?;
+                Ok(receipt)
+            }
+            "set_permission_mode" => self.set_mode(text("mode")).await,
+            "set_model" => self.set_model(text("model")).await,
+            "stop_task" => match text("task_id") {
+                Some(id) if self.engine.stop_job(&JobId::new(id)) => Ok(json!({})),
+                Some(id) => Err(format!("there is no running task `{id}`")),
+                None => Err("`task_id` is missing".to_owned()),
+            },
+            "get_context_usage" => {
+                let model = self.engine.model();
+                let info = self.engine.model_info(&model);
+                let last = self.projection.last_usage;
+                Ok(control::context_usage(&info.id, &info, last, self.engine.definitions()))
+            }
+            "mcp_status" => Ok(json!({"mcpServers": []})),
+            "list_models" => {
+                let model = self.engine.model();
+                Ok(json!({"models": control::models(&model, &self.engine.model_info(&model))}))
+            }
+            "get_binary_version" => Ok(json!({"version": self.options.product.version})),
+            other => Err(format!("`{other}` is not supported")),
+        };
+        Ok(done)
+    }
+
+    fn initialize(&mut self, request: &Map<String, Value>) -> Value {
+        let refused = control::refused_fields(request);
+        if !refused.is_empty() {
+            self.tell(&format!("the host asks for what is not done: {}", refused.join(", ")));
+        }
+        if let Some(wanted) = request.get("forwardSubagentText").and_then(Value::as_bool) {
+            self.projection.wanted.child_text = wanted;
+        }
+        let model = self.engine.model();
+        let info = self.engine.model_info(&model);
+        control::initialize(&control::Initialized {
+            product: &self.options.product,
+            definitions: self.engine.definitions(),
+            model: (&model, &info),
+            hooks: request.get("hooks"),
+        })
+    }
+
+    async fn set_mode(&mut self, mode: Option<&str>) -> Result<Value, String> {
+        let word = mode.ok_or("`mode` is missing")?;
+        let mode = Mode::parse(word).ok_or(format!("`{word}` is no permission mode"))?;
+        if mode == Mode::BypassPermissions && !self.options.bypass_allowed && self.engine.mode() != mode {
+            return Err("this run was not started with leave to pass all permissions".to_owned());
+        }
+        self.send(Input::Set(Setting::Mode(mode))).await?;
+        Ok(json!({"mode": mode.as_str()}))
+    }
+
+    async fn set_model(&mut self, model: Option<&str>) -> Result<Value, String> {
+        let default = || self.engine.header().map(|header| header.model.clone());
+        let name = match model {
+            None | Some("" | "default") => default().ok_or("the session has ended")?,
+            Some(name) => name.to_owned(),
+        };
+        self.send(Input::Set(Setting::Model(name))).await?;
+        Ok(json!({}))
+    }
+
+    /// Drops what waits and was not read; tells the ids that the host gave.
+    async fn cancel_queued(&mut self) -> Vec<InputId> {
+        let named = self.queue.still_queued();
+        let mut cancelled = self.queue.clear();
+        if self.projection.in_turn() {
+            for id in self.queue.unread() {
+                if self.take_back(&id).await {
+                    self.queue.read(&id);
+                    if named.contains(&id) {
+                        cancelled.push(id);
+                    }
+                }
+            }
+        }
+        cancelled
+    }
+
+    /// Ends the running turn; with `all`, what waits too.
+    pub(super) async fn interrupt(&mut self, all: bool) -> Result<(), Exit> {
+        if all {
+            self.queue.clear();
+        }
+        if self.projection.in_turn() {
+            if let Err(error) = self.send(Input::Interrupt).await {
+                self.tell(&format!("the interrupt did not arrive: {error}"));
+            }
+            return Ok(());
+        }
+        // A prompt that was handed over and not read: there is no turn to end yet, so it is taken back.
+        for id in self.queue.unread() {
+            if self.take_back(&id).await {
+                self.queue.read(&id);
+                let prompt = Prompt {
+                    id,
+                    blocks: Vec::new(),
+                    from: Origin::Human,
+                    when: When::Later,
+                    starts_turn: true,
+                };
+                self.refuse(&prompt, EndReason::Interrupted, "the turn was interrupted").await?;
+            } else if let Err(error) = self.send(Input::Interrupt).await {
+                self.tell(&format!("the interrupt did not arrive: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the host's answer to a question.
+    async fn response(&mut self, id: &str, given: Result<Value, String>) {
+        let Asking::Host { open, .. } = &mut self.asking else { return };
+        // One that was withdrawn in the meantime is no longer there.
+        let Some(asked) = open.remove(id) else { return };
+        let (answer, trouble) = control::answer(&asked, given);
+        if let Some(trouble) = trouble {
+            self.tell(&trouble);
+        }
+        if matches!(answer, Answer::Deny { .. }) {
+            self.projection.host_denied(&asked.question);
+        }
+        self.answer(&asked.question, answer).await;
+    }
+
+    /// Takes a person's line.
+    pub(super) async fn person(&mut self, read: Read) {
+        let Asking::Terminal(desk) = &mut self.asking else { return };
+        let Some(question) = desk.current() else { return };
+        let answer = match read {
+            Read::Line(line) => ask::choice(&line, &question).map(|choice| choice.answer(&question)),
+            Read::Bad(_) => None,
+            // Nobody is there any more: what is open is denied, and what comes too.
+            Read::End => {
+                let open: Vec<_> = desk.questions().cloned().collect();
+                self.asking = Asking::Nobody;
+                for question in open {
+                    let message = "Nobody can be asked any more.".to_owned();
+                    self.answer(&question, Answer::Deny { message, interrupt: false }).await;
+                }
+                return;
+            }
+        };
+        let Some(answer) = answer else {
+            desk.again();
+            return;
+        };
+        desk.close(&question.id);
+        if matches!(answer, Answer::Deny { .. }) {
+            self.projection.host_denied(&question);
+        }
+        self.answer(&question, answer).await;
+    }
+}

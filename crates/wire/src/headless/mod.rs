@@ -1,0 +1,15 @@
+//! A run without a screen: prompts come from arguments or from a host's lines, and go out as text, as one JSON
+//! object, or as a stream of frames.
+
+mod driver;
+mod exit;
+mod host;
+mod options;
+mod queue;
+mod reader;
+mod run;
+mod writer;
+
+pub use exit::{Exit, Signal};
+pub use options::{Asker, Command, Input, Io, Options, Output, Product, StateEvents};
+pub use run::run;

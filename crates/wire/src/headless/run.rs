@@ -1,0 +1,116 @@
+//! The main loop of a headless run: one place that waits, for everything that may come.
+
+use std::sync::Arc;
+
+use tokio::io::AsyncWrite;
+use tokio::time::Instant;
+use troupe_core::block::Block;
+use troupe_core::entry::{Body, Origin};
+use troupe_core::ids::{AgentId, InputId};
+use troupe_core::input::{Prompt, When};
+use troupe_engine::Session;
+use troupe_engine::bus::Heard;
+
+use super::driver::Driver;
+use super::reader::{Lines, Read};
+use super::writer::Writer;
+use super::{Asker, Exit, Input, Io, Options};
+
+/// Runs a session without a screen until its input has ended and all is done, and closes it.
+pub async fn run<W>(session: Session, options: Options, io: Io<W>) -> Exit
+where
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let writer = Writer::new(io.output);
+    let (asker, mut terminal) = match io.asker {
+        Asker::Terminal(reader) => (super::driver::Asking::terminal(), Some(Lines::new(reader))),
+        Asker::Host => (super::driver::Asking::host(), None),
+        Asker::Nobody => (super::driver::Asking::Nobody, None),
+    };
+    let mut driver = Driver::new(session, options, writer, Arc::clone(&io.tell), asker, io.signals);
+    let exit = match drive(&mut driver, io.input, &mut terminal).await {
+        Ok(exit) | Err(exit) => exit,
+    };
+    driver.finish(exit).await
+}
+
+/// An early end is an error, so that `?` leads out from anywhere.
+async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) -> Result<Exit, Exit> {
+    let history = driver.engine.entries(&AgentId::main(), 0).await.unwrap_or_default();
+    let mut ear = driver.engine.subscribe(driver.wants_deltas());
+    let mut open = driver.engine.is_pending();
+    for entry in &history {
+        match &entry.body {
+            Body::User { cause: Some(cause), .. } => driver.queue.knows(cause),
+            Body::Closed(_) => open = false,
+            _ => {}
+        }
+        driver.projection.pass_over(entry);
+    }
+    for waiting in driver.engine.waiting(&AgentId::main()) {
+        driver.queue.knows(&waiting.id);
+    }
+    if open {
+        let at = history.last().map(|entry| entry.at).unwrap_or_default();
+        driver.projection.resume_turn(at);
+    }
+    driver.catch_up().await?;
+    let mut lines = match input {
+        Input::Prompt(blocks) => {
+            driver.input_open = false;
+            driver.queue.push(prompt(blocks));
+            None
+        }
+        Input::Lines(reader) => Some(Lines::new(reader)),
+    };
+    loop {
+        if let Some(exit) = driver.settle().await? {
+            return Ok(exit);
+        }
+        let deadline = driver.deadline();
+        let until = deadline.unwrap_or_else(Instant::now);
+        let asks = driver.puts_a_question();
+        tokio::select! {
+            biased;
+            signal = driver.signals.recv(), if driver.signals_open => driver.signal(signal).await?,
+            () = driver.writer.closed() => return Err(Exit::OutputClosed),
+            read = next(&mut lines), if lines.is_some() => {
+                if read == Read::End {
+                    lines = None;
+                }
+                driver.host(read).await?;
+            }
+            read = next(terminal), if asks && terminal.is_some() => {
+                if read == Read::End {
+                    *terminal = None;
+                }
+                driver.person(read).await;
+            }
+            heard = ear.next() => match heard {
+                Heard::Event(event) => driver.hear(&event).await?,
+                Heard::Missed(_) => driver.catch_up().await?,
+                Heard::Closed => return Ok(driver.verdict()),
+            },
+            () = tokio::time::sleep_until(until), if deadline.is_some() => {}
+        }
+    }
+}
+
+/// The next line; never comes where there is nobody to give one.
+async fn next(lines: &mut Option<Lines>) -> Read {
+    match lines {
+        Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A prompt from the arguments.
+fn prompt(blocks: Vec<Block>) -> Prompt {
+    Prompt {
+        id: InputId::new(crate::frames::new_uuid()),
+        blocks,
+        from: Origin::Human,
+        when: When::Later,
+        starts_turn: true,
+    }
+}

@@ -1,0 +1,221 @@
+//! Jobs as the host sees them: each that it was told of gets one end, whatever was missed.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+use troupe_core::block::{Block, Blocks};
+use troupe_core::entry::Header;
+use troupe_core::event::JobChange;
+use troupe_core::ids::{AgentId, CallId, JobId};
+use troupe_core::outcome::{Ending, Envelope, Outcome, ShellEnd};
+use troupe_core::ports::supervisor::Job;
+use troupe_core::time::Time;
+use troupe_core::usage::Usage;
+
+use crate::frames::{self, Task};
+use crate::projection::Due;
+
+/// The jobs that the host was told of and that have not ended.
+pub(crate) struct Tasks {
+    session: String,
+    open: BTreeMap<JobId, Task>,
+    /// Ends of agents whose job's end was not heard yet.
+    closed: HashMap<JobId, Envelope>,
+}
+
+impl Tasks {
+    pub(crate) fn new(session: &str) -> Self {
+        Self { session: session.to_owned(), open: BTreeMap::new(), closed: HashMap::new() }
+    }
+
+    /// Takes what became of a job of `owner`.
+    pub(crate) fn change(
+        &mut self,
+        owner: &AgentId,
+        id: &JobId,
+        change: &JobChange,
+        at: Time,
+        header: Option<&Header>,
+        job: &dyn Fn(&JobId) -> Option<Job>,
+    ) -> Vec<Due> {
+        match change {
+            JobChange::Started { title, agent, call, background } => {
+                let about = (title.as_str(), *agent, call.as_ref(), *background);
+                self.start(owner, id, about, at, header, job(id).as_ref())
+            }
+            JobChange::Backgrounded => self.background(owner, id, at, header, job),
+            JobChange::Ended(outcome) => self.end(id, outcome, at),
+        }
+    }
+
+    fn start(
+        &mut self,
+        owner: &AgentId,
+        id: &JobId,
+        (title, is_agent, call, background): (&str, bool, Option<&CallId>, bool),
+        at: Time,
+        header: Option<&Header>,
+        job: Option<&Job>,
+    ) -> Vec<Due> {
+        if self.open.contains_key(id) {
+            return Vec::new();
+        }
+        let task = Task {
+            id: id.to_string(),
+            description: title.to_owned(),
+            is_agent,
+            definition: header.map(|header| header.definition.clone()),
+            call: call.map(ToString::to_string),
+            parent: (!owner.is_main()).then(|| owner.to_string()),
+            depth: header.map(|header| header.depth),
+            output: job.map(|job| job.output.display().to_string()).unwrap_or_default(),
+            background,
+            began: at,
+            tool_uses: 0,
+            tokens: 0,
+        };
+        let mut due = vec![Due::Frame(frames::started(&self.session, &task))];
+        self.open.insert(id.clone(), task);
+        if background {
+            due.push(self.list());
+        }
+        due
+    }
+
+    fn background(
+        &mut self,
+        owner: &AgentId,
+        id: &JobId,
+        at: Time,
+        header: Option<&Header>,
+        job: &dyn Fn(&JobId) -> Option<Job>,
+    ) -> Vec<Due> {
+        let Some(task) = self.open.get_mut(id) else {
+            // A shell that a call waited for is only told of once the call lets go.
+            let Some(found) = job(id) else { return Vec::new() };
+            let about = (found.title.as_str(), found.is_agent, found.call.as_ref(), true);
+            return self.start(owner, id, about, at, header, Some(&found));
+        };
+        if std::mem::replace(&mut task.background, true) {
+            return Vec::new();
+        }
+        if task.output.is_empty()
+            && let Some(found) = job(id)
+        {
+            task.output = found.output.display().to_string();
+        }
+        let patch = frames::updated(&self.session, id.as_str(), json!({"is_backgrounded": true}));
+        vec![Due::Frame(patch), self.list()]
+    }
+
+    /// The job ended.
+    pub(crate) fn end(&mut self, id: &JobId, outcome: &Outcome, at: Time) -> Vec<Due> {
+        self.closed.remove(id);
+        let Some(task) = self.open.remove(id) else { return Vec::new() };
+        let mut due: Vec<Due> =
+            frames::notification(&self.session, &task, outcome, at).into_iter().map(Due::Frame).collect();
+        if task.background {
+            due.push(self.list());
+            due.push(Due::BackgroundEnded);
+        }
+        due
+    }
+
+    /// An agent made a reply: what it has used, and which tool it calls.
+    pub(crate) fn replied(&mut self, agent: &AgentId, blocks: &Blocks, usage: &Usage, at: Time) -> Vec<Due> {
+        let Some(task) = self.open.get_mut(&JobId::new(agent.as_str())) else { return Vec::new() };
+        task.tokens = usage.total();
+        let tools: Vec<&str> = blocks
+            .iter()
+            .filter_map(|block| match block {
+                Block::ToolUse { name, .. } => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        task.tool_uses += u32::try_from(tools.len()).unwrap_or(u32::MAX);
+        let frame = tools.last().map(|tool| frames::progress(&self.session, task, tool, at));
+        frame.into_iter().map(Due::Frame).collect()
+    }
+
+    /// An agent's transcript says that it ended; counts only if the end of its job was missed.
+    pub(crate) fn closed(&mut self, agent: &AgentId, envelope: &Envelope) {
+        let id = JobId::new(agent.as_str());
+        if self.open.contains_key(&id) {
+            self.closed.insert(id, envelope.clone());
+        }
+    }
+
+    /// A call was answered: a job that it waited for has ended, heard or not.
+    pub(crate) fn answered(&mut self, call: &CallId, failed: bool, at: Time) -> Vec<Due> {
+        let waited =
+            |(_, task): &(&JobId, &Task)| !task.background && task.call.as_deref() == Some(call.as_str());
+        let Some(id) = self.open.iter().find(waited).map(|(id, _)| id.clone()) else { return Vec::new() };
+        let ending = if failed { Ending::Failed } else { Ending::Completed };
+        let outcome =
+            self.closed.remove(&id).map_or_else(|| shell(ending), |end| Outcome::Agent(Box::new(end)));
+        self.end(&id, &outcome, at)
+    }
+
+    /// After events were missed: ends of jobs that nothing else will tell.
+    pub(crate) fn catch_up(&mut self, at: Time, job: &dyn Fn(&JobId) -> Option<Job>) -> Vec<Due> {
+        let ids: Vec<JobId> = self.open.keys().cloned().collect();
+        let mut due = Vec::new();
+        for id in ids {
+            let outcome =
+                match job(&id) {
+                    Some(job) => job.outcome.borrow().clone(),
+                    None => Some(self.closed.remove(&id).map_or_else(
+                        || shell(Ending::Stopped),
+                        |envelope| Outcome::Agent(Box::new(envelope)),
+                    )),
+                };
+            if let Some(outcome) = outcome {
+                due.extend(self.end(&id, &outcome, at));
+            }
+        }
+        due
+    }
+
+    /// A job that runs in the background, told of or not.
+    pub(crate) fn meet(&mut self, job: &Job, header: Option<&Header>, at: Time) -> Vec<Due> {
+        let about = (job.title.as_str(), job.is_agent, job.call.as_ref(), true);
+        self.start(&job.owner, &job.id, about, at, header, Some(job))
+    }
+
+    /// Ends what this run will not wait for: the frames, and a list for the result.
+    pub(crate) fn abandon(&mut self, at: Time) -> (Vec<Value>, Vec<Due>) {
+        let mut listed = Vec::new();
+        let mut due = Vec::new();
+        let ids: Vec<JobId> =
+            self.open.iter().filter(|(_, task)| task.background).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            if let Some(task) = self.open.get(&id) {
+                let mut entry = task.listed();
+                entry["status"] = "stopped".into();
+                listed.push(entry);
+            }
+            due.extend(self.end(&id, &shell(Ending::Stopped), at));
+        }
+        (listed, due)
+    }
+
+    /// Whether an agent works in the background.
+    pub(crate) fn has_background_agent(&self) -> bool {
+        self.open.values().any(|task| task.background && task.is_agent)
+    }
+
+    /// Whether anything works in the background.
+    pub(crate) fn has_background(&self) -> bool {
+        self.open.values().any(|task| task.background)
+    }
+
+    fn list(&self) -> Due {
+        let background = self.open.values().filter(|task| task.background);
+        Due::Frame(frames::background(&self.session, background))
+    }
+}
+
+/// An end of which only so much is known.
+fn shell(ending: Ending) -> Outcome {
+    Outcome::Shell(ShellEnd { ending, code: None, signal: None, bytes: 0, error: None })
+}

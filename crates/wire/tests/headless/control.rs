@@ -1,0 +1,179 @@
+//! What a host asks for in mid-turn, and what it is asked.
+
+use serde_json::{Value, json};
+use troupe_wire::headless::Exit;
+
+use crate::host::briefs;
+use crate::model::{Gate, Part, call, text};
+use crate::stage::Setup;
+
+#[tokio::test(start_paused = true)]
+async fn the_handshake_says_what_there_is_and_what_is_not_done() {
+    let mut stage = Setup::stream(vec![]).start().await;
+    let hooks = json!({"PreToolUse": [{"matcher": null, "hookCallbackIds": ["h"], "onFailure": "block"}]});
+    let answer = stage.host.request("initialize", json!({"hooks": hooks, "agents": {"x": {}}})).await;
+    let response = &answer["response"];
+    assert_eq!(response["hooks_applied"], false);
+    assert_eq!(response["hook_on_failure_supported"], false);
+    assert_eq!(response["agents"], json!([{"name": "helper", "description": "always"}]));
+    assert_eq!(response["models"][0]["value"], "mock");
+    let plain = stage.host.request("initialize", json!({"hooks": null})).await;
+    assert!(plain["response"].get("hooks_applied").is_none());
+    let (exit, rest, told) = stage.exit().await;
+    assert_eq!((exit, rest.len()), (Exit::Success, 0));
+    assert!(told.contains("what is not done: hooks, agents"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_answered_while_a_turn_runs() {
+    let gate = Gate::new();
+    let replies = vec![vec![Part::Gate(gate.clone()), text("late")], vec![text("again")]];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    gate.reached().await;
+    assert_eq!(stage.host.request("mcp_status", json!({})).await["response"], json!({"mcpServers": []}));
+    let mode = stage.host.request("set_permission_mode", json!({"mode": "plan"})).await;
+    assert_eq!(mode["response"], json!({"mode": "plan"}));
+    for (subtype, request, words) in [
+        ("set_permission_mode", json!({"mode": "bypassPermissions"}), "leave"),
+        ("set_permission_mode", json!({"mode": "yolo"}), "no permission mode"),
+        ("stop_task", json!({"task_id": "b1"}), "no running task"),
+        ("from_the_future", json!({}), "not supported"),
+    ] {
+        let answer = stage.host.request(subtype, request).await;
+        assert_eq!(answer["subtype"], "error");
+        assert!(answer["error"].as_str().unwrap().contains(words), "{answer}");
+    }
+    assert_eq!(stage.host.request("set_model", json!({"model": "other"})).await["response"], json!({}));
+    gate.open();
+    let frames = stage.host.all_until("result", None).await;
+    assert!(frames.iter().any(|frame| frame["subtype"] == "status" && frame["permissionMode"] == "plan"));
+    stage.host.say("u2", "b").await;
+    let init = stage.host.until("system", Some("init")).await;
+    assert_eq!((&init["model"], &init["permissionMode"]), (&json!("other"), &json!("plan")));
+    stage.host.until("result", None).await;
+    let context = stage.host.request("get_context_usage", json!({})).await;
+    for key in [
+        "categories",
+        "totalTokens",
+        "maxTokens",
+        "rawMaxTokens",
+        "percentage",
+        "gridRows",
+        "model",
+        "memoryFiles",
+        "mcpTools",
+        "agents",
+        "isAutoCompactEnabled",
+        "apiUsage",
+    ] {
+        assert!(context["response"].get(key).is_some(), "{key}");
+    }
+    assert_eq!(context["response"]["totalTokens"], 110);
+    assert_eq!(stage.exit().await.0, Exit::Success);
+}
+
+// proves: E2
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_ends_the_turn_and_leaves_what_waits() {
+    let gate = Gate::new();
+    let replies = vec![vec![text("begun"), Part::Gate(gate.clone()), text("never")], vec![text("second")]];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    gate.reached().await;
+    stage.host.say("u2", "b").await;
+    let receipt = stage.host.request("interrupt", json!({})).await;
+    assert_eq!(receipt["response"], json!({"still_queued": ["u2"]}));
+    let frames = stage.host.all_until("result", None).await;
+    let result = frames.last().unwrap();
+    assert_eq!(result["subtype"], "error_during_execution");
+    assert_eq!(result["terminal_reason"], "aborted_streaming");
+    assert_eq!(result["user_message_uuids"], json!(["u1"]));
+    let aborted: Vec<&Value> = frames.iter().filter(|frame| frame["aborted"] == true).collect();
+    assert_eq!(aborted.len(), 1, "{:?}", briefs(&frames));
+    assert_eq!(aborted[0]["message"]["content"][0]["text"], "begun");
+    let next = stage.host.until("result", None).await;
+    assert_eq!((&next["result"], &next["user_message_uuids"]), (&json!("second"), &json!(["u2"])));
+    assert_eq!(stage.exit().await.0, Exit::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_while_a_tool_runs_answers_its_call() {
+    let replies = vec![vec![call("t1", "Wait", json!({}))], vec![text("never")]];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    stage.gate.reached().await;
+    stage.host.say("u2", "b").await;
+    stage.host.ask("r", json!({"cancel_queued": true}), "interrupt").await;
+    let frames = stage.host.all_until("result", None).await;
+    let receipt = frames.iter().find(|frame| frame["type"] == "control_response").unwrap();
+    assert_eq!(receipt["response"]["response"], json!({"still_queued": [], "cancelled": ["u2"]}));
+    assert!(briefs(&frames).contains(&"user result of t1".to_owned()));
+    assert_eq!(frames.last().unwrap()["terminal_reason"], "aborted_tools");
+    let (exit, rest, _) = stage.exit().await;
+    assert_eq!((exit, briefs(&rest)), (Exit::Error, vec!["state idle".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_host_allows_changes_and_denies() {
+    let replies = vec![
+        vec![call("t1", "Act", json!({"text": "one"}))],
+        vec![call("t2", "Act", json!({"text": "two"}))],
+        vec![call("t3", "Act", json!({"text": "three"}))],
+        vec![text("ok")],
+    ];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    let before = stage.host.all_until("control_request", None).await;
+    assert_eq!(briefs(&before).iter().rev().nth(1).unwrap(), "state requires_action");
+    let asked = before.last().unwrap();
+    assert_eq!(asked["request"]["subtype"], "can_use_tool");
+    assert_eq!(asked["request"]["tool_use_id"], "t1");
+    let input = asked["request"]["input"].clone();
+    stage.host.answer(asked, json!({"behavior": "allow", "updatedInput": input})).await;
+    let asked = stage.host.all_until("control_request", None).await;
+    assert!(briefs(&asked).contains(&"state running".to_owned()));
+    let asked = asked.last().unwrap();
+    stage.host.answer(asked, json!({"behavior": "allow", "updatedInput": {"text": "other"}})).await;
+    let frames = stage.host.all_until("control_request", None).await;
+    let result = frames.iter().find(|frame| frame["type"] == "user").unwrap();
+    assert_eq!(result["message"]["content"][0]["content"][0]["text"], "other");
+    stage.host.answer(frames.last().unwrap(), json!({"behavior": "deny", "message": "not that"})).await;
+    let frames = stage.host.all_until("result", None).await;
+    let denied = frames.iter().find(|frame| frame["type"] == "user").unwrap();
+    assert_eq!(denied["message"]["content"][0]["is_error"], true);
+    assert_eq!(denied["message"]["content"][0]["content"][0]["text"], "not that");
+    assert!(!briefs(&frames).contains(&"permission_denied".to_owned()), "the host knows");
+    let denials = &frames.last().unwrap()["permission_denials"];
+    assert_eq!(*denials, json!([{"tool_name": "Act", "tool_use_id": "t3", "tool_input": {"text": "three"}}]));
+    assert_eq!(stage.exit().await.0, Exit::Success);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_interrupt_takes_the_question_back() {
+    let replies = vec![vec![call("t1", "Act", json!({}))]];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    let asked = stage.host.until("control_request", None).await;
+    stage.host.ask("r", json!({}), "interrupt").await;
+    let frames = stage.host.all_until("result", None).await;
+    let cancelled = frames.iter().find(|frame| frame["type"] == "control_cancel_request").unwrap();
+    assert_eq!(cancelled["request_id"], asked["request_id"]);
+    // An answer that comes too late is nothing.
+    stage.host.answer(&asked, json!({"behavior": "allow"})).await;
+    let (exit, rest, _) = stage.exit().await;
+    assert_eq!((exit, briefs(&rest)), (Exit::Error, vec!["state idle".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_malformed_line_is_told_and_costs_nothing_else() {
+    let mut stage = Setup::stream(vec![vec![text("ok")]]).start().await;
+    for line in ["{", "[1]", "\"x\"", r#"{"type":"user"}"#, r#"{"type":"keep_alive"}"#, ""] {
+        stage.host.line(line).await;
+    }
+    stage.host.say("u1", "a").await;
+    assert_eq!(stage.host.until("result", None).await["result"], "ok");
+    let (exit, _, told) = stage.exit().await;
+    assert_eq!(exit, Exit::Success);
+    assert_eq!(told.matches("passed over").count(), 4, "{told}");
+}

@@ -1,0 +1,180 @@
+//! Sets up a session and a run of it.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::io::duplex;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use troupe_core::block::Block;
+use troupe_core::budget::Limits;
+use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::ids::SessionId;
+use troupe_core::policy::Rules;
+use troupe_engine::clock::SystemClock;
+use troupe_engine::journal::MemoryJournal;
+use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
+use troupe_engine::{Config, Parts, Session, Start};
+use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
+
+use crate::host::Host;
+use crate::model::{Gate, Replies, Reply};
+use crate::tools;
+
+pub const SESSION: &str = "0b6f3a52-6f0e-4a54-9a3c-2f1d1a3f4c5d";
+
+/// A run that goes on.
+pub struct Stage {
+    pub host: Host,
+    pub model: Arc<Replies>,
+    pub gate: Gate,
+    pub signals: mpsc::Sender<Signal>,
+    told: Arc<Mutex<String>>,
+    run: JoinHandle<Exit>,
+    _folder: TempDir,
+}
+
+/// What a test says of its run.
+pub struct Setup {
+    pub options: Options,
+    pub replies: Vec<(&'static str, Vec<Reply>)>,
+    /// A prompt; none takes a host's lines.
+    pub prompt: Option<&'static str>,
+    pub asks: Asks,
+    /// Bytes of output that wait unread.
+    pub pipe: usize,
+}
+
+pub enum Asks {
+    Nobody,
+    Host,
+    Person(tokio::io::DuplexStream),
+}
+
+impl Setup {
+    /// A host on a stream, with one list of replies.
+    pub fn stream(main: Vec<Reply>) -> Self {
+        let options = Options {
+            output: Output::StreamJson,
+            states: StateEvents::Sdk,
+            product: Product {
+                version: "0.1.0".into(),
+                compatible_version: "2.1.332".into(),
+                api_key_source: "none".into(),
+                commands: Vec::new(),
+            },
+            ..Options::default()
+        };
+        Self { options, replies: vec![("main", main)], prompt: None, asks: Asks::Host, pipe: 1 << 20 }
+    }
+
+    /// A prompt in the arguments.
+    pub fn prompt(output: Output, main: Vec<Reply>) -> Self {
+        let mut setup = Self::stream(main);
+        setup.options.output = output;
+        setup.options.states = StateEvents::Off;
+        setup.prompt = Some("go");
+        setup.asks = Asks::Nobody;
+        setup
+    }
+
+    pub async fn start(self) -> Stage {
+        let folder = tempfile::tempdir().unwrap();
+        let gate = Gate::new();
+        let model = Arc::new(Replies::new(self.replies));
+        let parts = Parts {
+            model: Arc::clone(&model) as _,
+            tools: tools::all(&gate),
+            defs: vec![definition("main"), definition("helper")],
+            journal: Arc::new(MemoryJournal::default()),
+            clock: Arc::new(SystemClock),
+        };
+        let asks = !matches!(self.asks, Asks::Nobody);
+        let session =
+            Session::open(parts, config(&folder, asks), Start::New(SessionId::new(SESSION))).await.unwrap();
+        let (input, host_input) = duplex(1 << 20);
+        let (output, host_output) = duplex(self.pipe);
+        let (signals, heard) = mpsc::channel(4);
+        let told = Arc::new(Mutex::new(String::new()));
+        let tell = Arc::clone(&told);
+        let io = Io {
+            input: match self.prompt {
+                Some(prompt) => Input::Prompt(vec![Block::text(prompt)]),
+                None => Input::Lines(Box::new(input)),
+            },
+            output,
+            tell: Arc::new(move |text: &str| tell.lock().unwrap().push_str(text)),
+            asker: match self.asks {
+                Asks::Nobody => Asker::Nobody,
+                Asks::Host => Asker::Host,
+                Asks::Person(terminal) => Asker::Terminal(Box::new(terminal)),
+            },
+            signals: heard,
+        };
+        let run = spawn(run(session, self.options, io));
+        Stage { host: Host::new(host_input, host_output), model, gate, signals, told, run, _folder: folder }
+    }
+}
+
+impl Stage {
+    /// What people were told.
+    pub fn told(&self) -> String {
+        self.told.lock().unwrap().clone()
+    }
+
+    /// Waits for the end of the run; no more input comes.
+    pub async fn exit(mut self) -> (Exit, Vec<serde_json::Value>, String) {
+        self.host.hang_up();
+        let rest = self.host.rest().await;
+        let exit = tokio::time::timeout(Duration::from_secs(3_600), self.run).await.unwrap().unwrap();
+        let told = self.told.lock().unwrap().clone();
+        (exit, rest, told)
+    }
+}
+
+fn definition(name: &str) -> AgentDef {
+    AgentDef {
+        name: name.into(),
+        when: "always".into(),
+        prompt: "Do it.".into(),
+        tools: Filter::default(),
+        model: ModelChoice::Inherit,
+        mode: None,
+        omit_instructions: true,
+        limits: Limits::default(),
+    }
+}
+
+fn config(folder: &TempDir, asks: bool) -> Config {
+    let at = folder.path().to_owned();
+    Config {
+        place: PlaceConfig {
+            cwd: at.clone(),
+            roots: Vec::new(),
+            home: at.clone(),
+            root: at,
+            project: "-stage".into(),
+            branch: None,
+        },
+        leave: Leave { mode: None, rules: Rules::default(), asks, save: None },
+        prompting: Prompting {
+            system: None,
+            append: None,
+            instructions: Arc::new(Vec::new),
+            platform: "linux".into(),
+        },
+        model: None,
+        default_model: "mock".into(),
+        subagent_model: None,
+        pool: Filter::default(),
+        limits: Limits::default(),
+        ceilings: Ceilings::default(),
+        version: "0.1.0".into(),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the test awaits the handle")]
+fn spawn(run: impl Future<Output = Exit> + Send + 'static) -> JoinHandle<Exit> {
+    tokio::spawn(run)
+}
