@@ -74,10 +74,13 @@ enum Demand {
 }
 
 fn demand(transcript: &Transcript) -> Demand {
+    let mut has_results = false;
     for entry in transcript.since_reply().iter().rev() {
         match &entry.body {
             Body::User { from: Origin::Interrupt, .. } => return Demand::Halted,
-            Body::User { starts_turn: true, .. } | Body::Result { .. } => return Demand::Answer,
+            Body::User { starts_turn: true, .. } => return Demand::Answer,
+            // Calls that an interrupt ended are answered after its mark, and still ask for nothing.
+            Body::Result { .. } => has_results = true,
             Body::Closed(_) => return Demand::Closed,
             // A summary of everything, results included, still leaves them to be answered.
             Body::User { .. }
@@ -88,6 +91,9 @@ fn demand(transcript: &Transcript) -> Demand {
             | Body::Summary { .. }
             | Body::Set(_) => {}
         }
+    }
+    if has_results {
+        return Demand::Answer;
     }
     match transcript.last_reply().map(|entry| &entry.body) {
         Some(Body::Assistant { stop: Stop::PauseTurn, .. }) => Demand::Answer,

@@ -26,10 +26,8 @@ impl Trail {
 /// Says a panic in one line; a backtrace follows only when `RUST_BACKTRACE` asks for it.
 pub(crate) fn install() {
     let usual = take_hook();
-    let wants_backtrace = matches!(
-        std::backtrace::Backtrace::capture().status(),
-        std::backtrace::BacktraceStatus::Captured
-    );
+    let wants_backtrace =
+        matches!(std::backtrace::Backtrace::capture().status(), std::backtrace::BacktraceStatus::Captured);
     set_hook(Box::new(move |info| {
         tell(Fault::failed(describe(info)));
         if wants_backtrace {

@@ -6,8 +6,8 @@ use tokio::fs::File;
 use tokio::io::{stdin, stdout};
 use tokio::sync::mpsc;
 use troupe_core::block::Block;
-use troupe_engine::store::LeaseError;
 use troupe_engine::load::Env;
+use troupe_engine::store::LeaseError;
 use troupe_engine::{OpenError, Session};
 use troupe_models::detect::detect;
 use troupe_wire::headless::{Asker, Input, Io};
@@ -52,7 +52,8 @@ fn input(run: &Run) -> Result<Option<String>, Fault> {
 }
 
 async fn play(wired: Wired, prompt: Option<String>, trail: &Trail) -> Result<u8, Fault> {
-    let mut signals = Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
+    let mut signals =
+        Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
     let Wired { parts, config, start, lasts, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);

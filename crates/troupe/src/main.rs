@@ -64,10 +64,10 @@ fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
             clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(Fault::failed)?;
             print(&String::from_utf8_lossy(&page))
         }
-        None if is_interactive(&cli.run) => {
-            Err(Fault::usage("the terminal interface is not there yet; troupe answers without one: troupe -p \"…\"")
-                .hint("to see agents at work, without a key: troupe demo"))
-        }
+        None if is_interactive(&cli.run) => Err(Fault::usage(
+            "the terminal interface is not there yet; troupe answers without one: troupe -p \"…\"",
+        )
+        .hint("to see agents at work, without a key: troupe demo")),
         None => headless::run(&cli.run, environment()?, trail),
     }
 }
@@ -93,7 +93,8 @@ fn print(text: &str) -> Result<u8, Fault> {
 
 /// Runs a future to its end, and gives up what it left behind.
 fn block_on<T>(future: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let runtime = runtime().map_err(|error| Fault::failed(format_args!("failed to start threads: {error}")))?;
+    let runtime =
+        runtime().map_err(|error| Fault::failed(format_args!("failed to start threads: {error}")))?;
     let result = runtime.block_on(future);
     runtime.shutdown_timeout(LAST_WAIT);
     result

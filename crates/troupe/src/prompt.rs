@@ -58,7 +58,9 @@ fn speaks(stdin: BorrowedFd<'_>) -> bool {
     let limit = Timespec::try_from(SILENCE).ok();
     match poll(&mut fds, limit.as_ref()) {
         Ok(0) => {
-            warn("stdin is open and silent; going on without it (redirect it from /dev/null to save the wait)");
+            warn(
+                "stdin is open and silent; going on without it (redirect it from /dev/null to save the wait)",
+            );
             false
         }
         // What can't be polled is read, and then says itself what is wrong.

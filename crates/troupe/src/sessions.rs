@@ -29,8 +29,9 @@ const MOST: usize = 50;
 pub(crate) fn text(env: &Env) -> Result<String, Fault> {
     let places = Places::of(env);
     let root = places.projects.parent().unwrap_or(&places.state);
-    let found = list(root, &project_key(&places.cwd))
-        .map_err(|error| Fault::failed(format_args!("failed to list {}: {error}", places.transcripts().display())))?;
+    let found = list(root, &project_key(&places.cwd)).map_err(|error| {
+        Fault::failed(format_args!("failed to list {}: {error}", places.transcripts().display()))
+    })?;
     let now = SystemClock.now();
     let mut text = String::new();
     for session in found.iter().take(MOST) {
@@ -69,7 +70,9 @@ fn prompt_of(line: &[u8]) -> Option<String> {
     let content = record.get("message")?.get("content")?;
     let text = match content {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join(" "),
+        Value::Array(blocks) => {
+            blocks.iter().filter_map(|block| block.get("text")?.as_str()).collect::<Vec<_>>().join(" ")
+        }
         _ => return None,
     };
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -87,7 +90,10 @@ mod tests {
     #[test]
     fn the_first_words_of_a_person_are_found() {
         let of = |line: &str| prompt_of(line.as_bytes());
-        assert_eq!(of(r#"{"type":"user","message":{"content":"fix\n the  bug"}}"#).as_deref(), Some("fix the bug"));
+        assert_eq!(
+            of(r#"{"type":"user","message":{"content":"fix\n the  bug"}}"#).as_deref(),
+            Some("fix the bug")
+        );
         let blocks = r#"{"type":"user","message":{"content":[{"type":"text","text":"fix it"}]}}"#;
         assert_eq!(of(blocks).as_deref(), Some("fix it"));
         for other in [
@@ -106,8 +112,7 @@ mod tests {
     #[test]
     fn an_age_has_one_unit() {
         let of = |seconds: i64| {
-            let session =
-                Listed { id: "x".into(), path: "x".into(), modified: SystemTime::UNIX_EPOCH };
+            let session = Listed { id: "x".into(), path: "x".into(), modified: SystemTime::UNIX_EPOCH };
             age(&session, seconds * 1000)
         };
         assert_eq!([of(5), of(61), of(7_300), of(200_000)], ["5 s", "1 min", "2 h", "2 days"]);

@@ -82,14 +82,13 @@ pub(crate) fn start(debug: &Debug, secrets: &Secrets) -> Result<(), Fault> {
 /// A level alone is meant for our own crates.
 fn filter(words: &str) -> Result<EnvFilter, Fault> {
     let words = words.trim();
-    let is_level = ["error", "warn", "info", "debug", "trace"].iter().any(|level| words.eq_ignore_ascii_case(level));
-    let directives = if is_level {
-        OURS.map(|name| format!("{name}={words}")).join(",")
-    } else {
-        words.to_owned()
-    };
+    let is_level =
+        ["error", "warn", "info", "debug", "trace"].iter().any(|level| words.eq_ignore_ascii_case(level));
+    let directives =
+        if is_level { OURS.map(|name| format!("{name}={words}")).join(",") } else { words.to_owned() };
     EnvFilter::try_new(directives).map_err(|error| {
-        Fault::usage(format_args!("--debug={words}: {error}")).hint("a level, or a list such as troupe_models=trace")
+        Fault::usage(format_args!("--debug={words}: {error}"))
+            .hint("a level, or a list such as troupe_models=trace")
     })
 }
 

@@ -40,6 +40,8 @@ pub enum Found {
     Foreign(Map<String, Value>),
     /// A line that could not be read; its beginning, for a report.
     Damaged(String),
+    /// A line that held more or less than one whole object; what was whole in it was taken. Its beginning.
+    Repaired(String),
 }
 
 /// Why a journal did not do what was asked.

@@ -62,37 +62,24 @@ impl Decoder {
         self.damaged(line);
     }
 
-    /// A line that is not one object: whole objects in it are taken, the rest is told.
+    /// A line that is not one object: whatever is a whole object in it is taken, and the damage is told.
     fn damaged(&mut self, line: &[u8]) {
         let mut rest = line;
-        let mut lost: Option<&[u8]> = None;
-        while !rest.is_empty() {
-            let mut values = serde_json::Deserializer::from_slice(rest).into_iter::<Map<String, Value>>();
-            if let Some(Ok(map)) = values.next()
-                && rest.first() == Some(&b'{')
-            {
-                rest = &rest[values.byte_offset()..];
-                if let Some(text) = lost.take() {
-                    self.lose(text);
-                }
+        let mut taken = false;
+        while let Some(start) = rest.iter().position(|byte| *byte == b'{') {
+            rest = &rest[start..];
+            let mut objects = serde_json::Deserializer::from_slice(rest).into_iter::<Map<String, Value>>();
+            if let Some(Ok(map)) = objects.next() {
+                rest = &rest[objects.byte_offset()..];
+                taken = true;
                 self.object(map);
             } else {
-                // What can't be read here may hide a whole object further on.
-                let skip = rest.iter().skip(1).position(|byte| *byte == b'{').map_or(rest.len(), |at| at + 1);
-                lost = Some(lost.map_or(&rest[..skip], |before| {
-                    &line[line.len() - rest.len() - before.len()..line.len() - rest.len() + skip]
-                }));
-                rest = &rest[skip..];
+                // What can't be read from here may hide a whole object further on.
+                rest = &rest[1..];
             }
         }
-        if let Some(text) = lost {
-            self.lose(text);
-        }
-    }
-
-    fn lose(&mut self, text: &[u8]) {
-        let text = String::from_utf8_lossy(&text[..text.len().min(QUOTE)]).into_owned();
-        self.found.push(Found::Damaged(text));
+        let text = String::from_utf8_lossy(&line[..line.len().min(QUOTE)]).into_owned();
+        self.found.push(if taken { Found::Repaired(text) } else { Found::Damaged(text) });
     }
 
     fn object(&mut self, mut map: Map<String, Value>) {

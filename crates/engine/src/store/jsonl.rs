@@ -33,8 +33,10 @@ pub struct Codec {
 pub struct Loaded {
     /// The entries, in the order in which they stand.
     pub entries: Vec<Arc<Entry>>,
-    /// Beginnings of lines that could not be read.
+    /// Beginnings of lines that gave nothing.
     pub damaged: Vec<String>,
+    /// Beginnings of lines of which only a part could be read.
+    pub repaired: Vec<String>,
 }
 
 impl Codec {
@@ -195,6 +197,7 @@ impl Loaded {
                 Found::Record(_, Record(lines)) => loaded.record(lines),
                 Found::Foreign(line) => loaded.record(vec![line]),
                 Found::Damaged(text) => loaded.damaged.push(text),
+                Found::Repaired(text) => loaded.repaired.push(text),
             }
         }
         loaded.entries = join_replies(std::mem::take(&mut loaded.entries));

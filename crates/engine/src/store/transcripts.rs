@@ -36,6 +36,7 @@ impl Writer {
     }
 
     /// A writer that goes on with a loaded transcript.
+    #[must_use]
     pub fn resume(mut self, transcript: Transcript, seq: Seq) -> Self {
         self.transcript = transcript;
         self.seq = seq;
@@ -99,6 +100,7 @@ pub async fn load(journal: &dyn Journal, key: &Key, state: AgentState) -> Result
     let mut transcript = Transcript::new(state);
     let mut warnings: Vec<String> =
         loaded.damaged.iter().map(|text| format!("a line could not be read: {text}")).collect();
+    warnings.extend(loaded.repaired.iter().map(|text| format!("a damaged line was read in part: {text}")));
     for entry in loaded.entries {
         if transcript.push(entry) == Pushed::AfterGap {
             warnings.push("some records are missing".to_owned());

@@ -203,7 +203,12 @@ pub(crate) struct Prompting {
     #[arg(long, alias = "appendSystemPrompt", value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) append_system_prompt: Option<String>,
     /// The same from a file.
-    #[arg(long, alias = "appendSystemPromptFile", value_name = "FILE", conflicts_with = "append_system_prompt")]
+    #[arg(
+        long,
+        alias = "appendSystemPromptFile",
+        value_name = "FILE",
+        conflicts_with = "append_system_prompt"
+    )]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
     /// Built-in agents only, the tools Bash, Read and Edit, and no instruction files.
     #[arg(long)]

@@ -74,7 +74,9 @@ impl<W: Write> Account<W> {
                             let tool = self.tools.iter().find(|tool| *tool.spec().name == **name);
                             let title = tool.map_or_else(String::new, |tool| tool.title(input).text);
                             self.calls.insert(id.clone(), name.clone());
-                            self.line(event, &format!("→ {name}: {}", short(&title)))?;
+                            let name =
+                                if title.starts_with(name) { String::new() } else { format!("{name}: ") };
+                            self.line(event, &format!("→ {name}{}", short(&title)))?;
                         }
                         _ => {}
                     }

@@ -45,7 +45,9 @@ const PROMPT: &str = "The shop's tests fail. Find out why, have the code and the
 pub(crate) async fn play(keep: bool) -> Result<u8, Fault> {
     let signals = Signals::new().map_err(Fault::failed)?;
     let language = Language::choose().await;
-    let make = |error| Fault::failed(format_args!("failed to make the demo's project: {error}")).hint("TMPDIR chooses where");
+    let make = |error| {
+        Fault::failed(format_args!("failed to make the demo's project: {error}")).hint("TMPDIR chooses where")
+    };
     let project = Project::make(language).await.map_err(make)?;
     let mut out = io::stdout();
     // Whoever stops reading has seen enough; the exit code still counts.
@@ -64,13 +66,22 @@ pub(crate) async fn play(keep: bool) -> Result<u8, Fault> {
 
 fn introduce(out: &mut impl Write, project: &Project, language: Language) -> io::Result<()> {
     writeln!(out, "A scripted run: the model's words are written down beforehand (no key, no network).")?;
-    writeln!(out, "Agents, tools, permissions and transcripts are those of every run; its token counts are made up.")?;
+    writeln!(
+        out,
+        "Agents, tools, permissions and transcripts are those of every run; its token counts are made up."
+    )?;
     let git = if project.has_git() { "a git repository" } else { "no git repository: git is not there" };
     writeln!(out, "Project: {} ({git})", project.root().display())?;
     writeln!(out, "Its test: {}\n", language.test())
 }
 
-fn conclude(out: &mut impl Write, project: &Project, language: Language, passed: bool, said: &str) -> io::Result<()> {
+fn conclude(
+    out: &mut impl Write,
+    project: &Project,
+    language: Language,
+    passed: bool,
+    said: &str,
+) -> io::Result<()> {
     writeln!(out, "\nWhat was changed:\n")?;
     writeln!(out, "{}", project.diff().trim_end())?;
     writeln!(out, "\n$ {}", language.test())?;
@@ -86,7 +97,8 @@ async fn run(project: &Project, language: Language, mut signals: Signals) -> Res
     let session = Session::open(parts, config, Start::New(id)).await.map_err(Fault::failed)?;
     let mut events = session.subscribe(false);
     if let Some(header) = session.header() {
-        let opened = troupe_core::event::Event { agent: AgentId::main(), at: now(), kind: EventKind::Opened(header) };
+        let opened =
+            troupe_core::event::Event { agent: AgentId::main(), at: now(), kind: EventKind::Opened(header) };
         let _ = account.hear(&opened);
     }
     let prompt = Prompt {

@@ -127,7 +127,8 @@ impl Project {
         let changed = |(name, before): &(&str, &str)| {
             let after = std::fs::read_to_string(self.root.join(name)).unwrap_or_default();
             let diff = similar::TextDiff::from_lines(*before, after.as_str());
-            (after != *before).then(|| diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string())
+            (after != *before)
+                .then(|| diff.unified_diff().header(&format!("a/{name}"), &format!("b/{name}")).to_string())
         };
         self.language.files().iter().filter_map(changed).collect()
     }
@@ -141,7 +142,8 @@ impl Project {
 
 /// Makes a repository with one commit, apart from all configuration but its own.
 async fn commit(root: &Path) -> bool {
-    let identity = ["-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false"];
+    let identity =
+        ["-c", "user.name=demo", "-c", "user.email=demo@example.org", "-c", "commit.gpgsign=false"];
     let commit = ["commit", "--quiet", "--message", "A small shop"];
     let steps: [&[&str]; 3] = [&["init", "--quiet"], &["add", "."], &commit];
     for step in steps {
@@ -164,10 +166,18 @@ async fn run(folder: &Path, program: &str, arguments: &[&str]) -> io::Result<Out
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .kill_on_drop(true);
     // A hook that starts us has these set, and they would lead git to its repository.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR", "GIT_TEMPLATE_DIR"] {
+    for name in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_COMMON_DIR",
+        "GIT_TEMPLATE_DIR",
+    ] {
         command.env_remove(name);
     }
-    let limit = || io::Error::new(io::ErrorKind::TimedOut, format!("{program} did not end in {} s", LIMIT.as_secs()));
+    let limit =
+        || io::Error::new(io::ErrorKind::TimedOut, format!("{program} did not end in {} s", LIMIT.as_secs()));
     timeout(LIMIT, command.output()).await.map_err(|_| limit())?
 }
 

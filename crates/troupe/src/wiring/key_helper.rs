@@ -91,7 +91,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_failure_says_its_last_words() {
-        let error = helper("echo one >&2; echo locked >&2; exit 3".into(), Secrets::default())().await.unwrap_err();
+        let error =
+            helper("echo one >&2; echo locked >&2; exit 3".into(), Secrets::default())().await.unwrap_err();
         assert!(error.contains("exit status: 3") && error.ends_with("locked"), "{error}");
     }
 
@@ -100,7 +101,8 @@ mod tests {
     async fn given_up_it_is_killed_with_what_it_started() {
         let folder = tempfile::tempdir().unwrap();
         let fifo = folder.path().join("pid");
-        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .unwrap();
         let command = format!("sh -c 'echo $$ > {}; exec sleep 600'", fifo.display());
         let running = helper(command, Secrets::default())();
         let mut pipe = tokio::net::unix::pipe::OpenOptions::new().open_receiver(&fifo).unwrap();

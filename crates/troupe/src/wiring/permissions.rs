@@ -43,7 +43,12 @@ impl Asked {
 ///
 /// # Errors
 /// When the mode that is asked for may not be.
-pub(super) fn leave(run: &Run, settings: &PermissionSettings, env: &Env, places: &Places) -> Result<Leave, Fault> {
+pub(super) fn leave(
+    run: &Run,
+    settings: &PermissionSettings,
+    env: &Env,
+    places: &Places,
+) -> Result<Leave, Fault> {
     if let Some(name) = run.permissions.permission_prompt_tool.as_deref().filter(|name| *name != "stdio") {
         warn(format_args!("--permission-prompt-tool {name}: only stdio can be asked so far; nobody is"));
     }

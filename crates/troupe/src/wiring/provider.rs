@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use reqwest::Url;
-use troupe_engine::load::{Env, Settings};
 use troupe_engine::load::variables as var;
+use troupe_engine::load::{Env, Settings};
 use troupe_models::anthropic::{self, Auth, HELPER_TTL};
 use troupe_models::detect::Server;
 use troupe_models::{Config, Provider, RetryPolicy};
@@ -39,10 +39,12 @@ pub(super) fn choose(
         return Some(Chosen { config, key_source: "none" });
     }
     let base = env.text(&var::ANTHROPIC_BASE_URL);
-    let auth = auth(env, settings, secrets).or_else(|| base.is_some_and(is_loopback).then_some(Auth::None))?;
+    let auth =
+        auth(env, settings, secrets).or_else(|| base.is_some_and(is_loopback).then_some(Auth::None))?;
     let mut config = anthropic::Config::new(base.unwrap_or(anthropic::BASE_URL), auth);
     if !env.switch(&var::DISABLE_EXPERIMENTAL_BETAS, false).unwrap_or_default() {
-        config.betas = betas.iter().map(|beta| beta.trim().to_owned()).filter(|beta| !beta.is_empty()).collect();
+        config.betas =
+            betas.iter().map(|beta| beta.trim().to_owned()).filter(|beta| !beta.is_empty()).collect();
     }
     config.extra_ca = certificates(env);
     let key_source = match config.auth {
@@ -61,7 +63,9 @@ pub(crate) fn nobody_answers(servers: &[Server]) -> Fault {
             .hint(format!("{key}; or ANTHROPIC_BASE_URL for a server that speaks the Messages API"))
             .hint("without either, a scripted run shows what troupe does: troupe demo");
     };
-    let mut fault = Fault::failed("there is no model to ask: no key is set; servers on this machine are used only when they are named");
+    let mut fault = Fault::failed(
+        "there is no model to ask: no key is set; servers on this machine are used only when they are named",
+    );
     for Server { name, base_url, models } in servers {
         let listed: Vec<&str> = models.iter().take(5).map(String::as_str).collect();
         let listed = if listed.is_empty() { "no model loaded".to_owned() } else { listed.join(", ") };
@@ -157,7 +161,9 @@ mod tests {
     #[test]
     fn a_script_needs_nothing() {
         let config = chosen(&[], "{}", Some("script:a.script")).unwrap();
-        assert!(matches!(config.provider, Provider::Script(path) if path == std::path::Path::new("/w/a.script")));
+        assert!(
+            matches!(config.provider, Provider::Script(path) if path == std::path::Path::new("/w/a.script"))
+        );
     }
 
     #[test]
@@ -177,7 +183,8 @@ mod tests {
 
     #[test]
     fn what_is_found_is_named_and_not_used() {
-        let server = Server { name: "Ollama".into(), base_url: "http://127.0.0.1:1".into(), models: vec!["q".into()] };
+        let server =
+            Server { name: "Ollama".into(), base_url: "http://127.0.0.1:1".into(), models: vec!["q".into()] };
         let told = nobody_answers(&[server]).to_string();
         assert!(told.contains("ANTHROPIC_BASE_URL=http://127.0.0.1:1 troupe -p \"…\" --model q"), "{told}");
         let told = nobody_answers(&[]).to_string();

@@ -15,8 +15,8 @@ use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
 
-use super::state::State;
 use super::permissions::Asked;
+use super::state::State;
 use super::{definitions, frontend, permissions, provider, state, tools, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -99,7 +99,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         place: place(run, &env, &places, &state, &allowed)?,
         leave,
         prompting: Prompting {
-            system: text(run.prompting.system_prompt.as_deref(), run.prompting.system_prompt_file.as_deref(), &env)?,
+            system: text(
+                run.prompting.system_prompt.as_deref(),
+                run.prompting.system_prompt_file.as_deref(),
+                &env,
+            )?,
             append: text(
                 run.prompting.append_system_prompt.as_deref(),
                 run.prompting.append_system_prompt_file.as_deref(),
@@ -112,7 +116,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         default_model: usual,
         subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
         pool,
-        limits: Limits { turns: run.model.max_turns, cost_usd: run.model.max_budget_usd, ..Limits::default() },
+        limits: Limits {
+            turns: run.model.max_turns,
+            cost_usd: run.model.max_budget_usd,
+            ..Limits::default()
+        },
         ceilings: ceilings(&env),
         version: VERSION.to_owned(),
     };
@@ -141,7 +149,8 @@ fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<S
 /// The model when neither a flag nor a resumed session names one.
 fn default_model(env: &Env, settings: &Settings) -> String {
     let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned);
-    set.or_else(|| settings.model().model.map(|model| model.value)).unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+    set.or_else(|| settings.model().model.map(|model| model.value))
+        .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
 }
 
 fn place(
@@ -182,7 +191,8 @@ fn text(words: Option<&str>, file: Option<&Path>, env: &Env) -> Result<Option<St
         (Some(words), _) => Ok(Some(words.to_owned())),
         (None, Some(file)) => {
             let read = std::fs::read_to_string(env.cwd.join(file));
-            read.map(Some).map_err(|error| Fault::usage(format_args!("failed to read {}: {error}", file.display())))
+            read.map(Some)
+                .map_err(|error| Fault::usage(format_args!("failed to read {}: {error}", file.display())))
         }
         (None, None) => Ok(None),
     }
@@ -204,8 +214,10 @@ fn reader(places: Places, home: Option<PathBuf>, sources: Sources, bare: bool) -
 
 fn ceilings(env: &Env) -> Ceilings {
     let usual = Ceilings::default();
-    let depth = tools::number(env, &var::MAX_SUBAGENT_SPAWN_DEPTH).and_then(|depth| u32::try_from(depth).ok());
-    let calls = tools::number(env, &var::MAX_TOOL_USE_CONCURRENCY).and_then(|calls| usize::try_from(calls).ok());
+    let depth =
+        tools::number(env, &var::MAX_SUBAGENT_SPAWN_DEPTH).and_then(|depth| u32::try_from(depth).ok());
+    let calls =
+        tools::number(env, &var::MAX_TOOL_USE_CONCURRENCY).and_then(|calls| usize::try_from(calls).ok());
     Ceilings {
         depth: depth.unwrap_or(usual.depth),
         calls: calls.filter(|calls| *calls > 0).unwrap_or(usual.calls),

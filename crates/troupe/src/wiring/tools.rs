@@ -48,7 +48,11 @@ pub(super) fn number(env: &Env, variable: &Variable) -> Option<u64> {
 }
 
 /// Which tools there are: those that are named, without those that a rule denies altogether.
-pub(super) fn pool<'r>(named: Option<&[String]>, bare: bool, denied: impl Iterator<Item = &'r str>) -> Filter {
+pub(super) fn pool<'r>(
+    named: Option<&[String]>,
+    bare: bool,
+    denied: impl Iterator<Item = &'r str>,
+) -> Filter {
     let named: Option<Vec<String>> =
         named.map(|values| values.iter().flat_map(|value| split(value)).map(str::to_owned).collect());
     let all = named.as_ref().is_none_or(|named| named.iter().any(|name| name == "default"));

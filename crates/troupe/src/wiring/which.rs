@@ -16,8 +16,10 @@ use crate::fault::Fault;
 pub(super) fn choose(choice: &SessionChoice, state: &State) -> Result<Start, Fault> {
     let old = choice.resume.is_some() || choice.continue_last;
     match (&choice.session_id, old) {
-        (Some(_), true) => Err(Fault::usage("--session-id names a new session, and --resume and --continue go on with an old one")
-            .hint("leave one of them out")),
+        (Some(_), true) => Err(Fault::usage(
+            "--session-id names a new session, and --resume and --continue go on with an old one",
+        )
+        .hint("leave one of them out")),
         (Some(id), false) => match Uuid::try_parse(id) {
             Ok(id) => Ok(Start::New(SessionId::new(id.hyphenated().to_string()))),
             Err(_) => Err(Fault::usage(format_args!("--session-id={id}: it must be a UUID"))),

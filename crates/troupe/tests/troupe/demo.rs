@@ -39,7 +39,10 @@ fn it_works_without_git_and_without_python() {
         symlink(found.iter().find(|path| path.exists()).unwrap(), programs.join(name)).unwrap();
     }
     let ended = end(stage.troupe().arg("demo").env("PATH", programs));
-    shows(&ended, &["git is not there", "sh tests/run.sh", "+++ b/lib/price.sh", "all passed", "The test passes."]);
+    shows(
+        &ended,
+        &["git is not there", "sh tests/run.sh", "+++ b/lib/price.sh", "all passed", "The test passes."],
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::process::Command;
 use crate::stage::{Ended, Stage, end};
 
 const HELLO: &str = "agent main\nreply \"hello there\"\n";
-const LISTS: &str = "agent main\nreply\ncall Bash command=\"echo short\"\nreply\nexpect \"short\"\ntext \"listed\"\n";
+const LISTS: &str =
+    "agent main\nreply\ncall Bash command=\"echo short\"\nreply\nexpect \"short\"\ntext \"listed\"\n";
 
 /// Runs the program in a namespace of mounts of its own, in which `mounts` was done before. `None` where the
 /// system does not let us.
@@ -38,7 +39,10 @@ fn a_home_that_is_a_file() {
     works_elsewhere(&ended, "hello there\n", file.to_str().unwrap(), "os error 20");
     assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
     // What was kept elsewhere can be gone on with.
-    let ended = end(stage.scripted("agent main\nreply \"x\"\nreply \"on\"\n").args(["-p", "-c", "hi"]).env("HOME", &file));
+    let ended = end(stage
+        .scripted("agent main\nreply \"x\"\nreply \"on\"\n")
+        .args(["-p", "-c", "hi"])
+        .env("HOME", &file));
     assert_eq!(ended.out, "on\n", "{ended:?}");
 }
 

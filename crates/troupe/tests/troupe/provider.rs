@@ -37,7 +37,8 @@ fn a_helper_gives_the_key() {
     let stage = Stage::new();
     stage.write("home/.troupe/settings.json", r#"{"apiKeyHelper": "echo from-helper", "model": "m"}"#);
     let server = Server::start(1, "hello");
-    let ended = end(stage.troupe().env("ANTHROPIC_BASE_URL", &server.url).args(["-p", "hi", "--debug=trace"]));
+    let ended =
+        end(stage.troupe().env("ANTHROPIC_BASE_URL", &server.url).args(["-p", "hi", "--debug=trace"]));
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "hello\n"), "{ended:?}");
     assert!(!ended.err.contains("from-helper\n"), "{ended:?}");
     let asked = server.asked();
@@ -80,7 +81,8 @@ fn a_repository_chooses_neither_the_server_nor_a_program() {
 #[test]
 fn rules_that_allow_anything_are_named() {
     let stage = Stage::new();
-    let ended = stage.play("agent main\nreply \"x\"\n", &["-p", "hi", "--allowed-tools", "Bash(sudo *),Bash(npm test)"]);
+    let ended = stage
+        .play("agent main\nreply \"x\"\n", &["-p", "hi", "--allowed-tools", "Bash(sudo *),Bash(npm test)"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "x\n"), "{ended:?}");
     assert!(ended.err.contains("Bash(sudo *)") && !ended.err.contains("npm"), "{ended:?}");
 }

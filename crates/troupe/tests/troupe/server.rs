@@ -66,7 +66,8 @@ fn serve(stream: TcpStream, answer: &str) -> Asked {
         serde_json::json!({"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}),
         serde_json::json!({"type":"message_stop"}),
     ];
-    let mut text = String::from("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
+    let mut text =
+        String::from("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
     for event in events {
         text.push_str(&format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
     }

@@ -23,7 +23,16 @@ fn at_work(stage: &Stage) -> (Child, Pid) {
     let pipe = stage.pipe("pipe");
     let child = stage
         .scripted(&script(stage))
-        .args(["-p", "hi", "--output-format", "json", "--session-id", ID, "--permission-mode", "bypassPermissions"])
+        .args([
+            "-p",
+            "hi",
+            "--output-format",
+            "json",
+            "--session-id",
+            ID,
+            "--permission-mode",
+            "bypassPermissions",
+        ])
         .env("IS_SANDBOX", "1")
         .spawn()
         .unwrap();

@@ -593,7 +593,11 @@ impl Driver {
         {
             exit = early;
         }
-        self.writer.finish().await;
+        if self.writer.finish().await.is_err()
+            && matches!(exit, Exit::Success | Exit::Error | Exit::Unfinished)
+        {
+            exit = Exit::OutputClosed;
+        }
         self.engine.close(CLOSE).await;
         exit
     }

@@ -15,7 +15,7 @@ const FINISH: Duration = Duration::from_secs(10);
 /// The writing end; dropped, it ends the task.
 pub(super) struct Writer {
     sender: mpsc::Sender<String>,
-    task: JoinSet<()>,
+    task: JoinSet<Result<(), Closed>>,
 }
 
 /// Nobody reads any more.
@@ -41,16 +41,21 @@ impl Writer {
         self.sender.closed().await;
     }
 
-    /// Writes what waits, and ends.
-    pub(super) async fn finish(mut self) {
+    /// Writes what waits, and ends. A reader that takes nothing any more must not keep the program.
+    pub(super) async fn finish(mut self) -> Result<(), Closed> {
         drop(self.sender);
-        // A reader that takes nothing any more must not keep the program.
-        let _ = tokio::time::timeout(FINISH, self.task.join_next()).await;
+        match tokio::time::timeout(FINISH, self.task.join_next()).await {
+            Ok(Some(Ok(Ok(())))) => Ok(()),
+            _ => Err(Closed),
+        }
     }
 }
 
 /// Ends when a line can't be written: a closed pipe is the ordinary case, and no other can be mended here.
-async fn write(mut output: impl AsyncWrite + Unpin, mut receiver: mpsc::Receiver<String>) {
+async fn write(
+    mut output: impl AsyncWrite + Unpin,
+    mut receiver: mpsc::Receiver<String>,
+) -> Result<(), Closed> {
     while let Some(line) = receiver.recv().await {
         let written = async {
             output.write_all(line.as_bytes()).await?;
@@ -58,7 +63,8 @@ async fn write(mut output: impl AsyncWrite + Unpin, mut receiver: mpsc::Receiver
         };
         if let Err(error) = written.await {
             tracing::debug!(%error, "the output is closed");
-            return;
+            return Err(Closed);
         }
     }
+    Ok(())
 }

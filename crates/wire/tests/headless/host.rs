@@ -5,29 +5,29 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, Lines};
 
-pub struct Host {
+pub(crate) struct Host {
     input: Option<DuplexStream>,
     output: Option<Lines<BufReader<DuplexStream>>>,
 }
 
 impl Host {
-    pub fn new(input: DuplexStream, output: DuplexStream) -> Self {
+    pub(crate) fn new(input: DuplexStream, output: DuplexStream) -> Self {
         Self { input: Some(input), output: Some(BufReader::new(output).lines()) }
     }
 
     /// Writes a line as it is.
-    pub async fn line(&mut self, line: &str) {
+    pub(crate) async fn line(&mut self, line: &str) {
         let input = self.input.as_mut().unwrap();
         input.write_all(line.as_bytes()).await.unwrap();
         input.write_all(b"\n").await.unwrap();
     }
 
-    pub async fn send(&mut self, message: Value) {
+    pub(crate) async fn send(&mut self, message: Value) {
         self.line(&message.to_string()).await;
     }
 
     /// A message with a text and an id.
-    pub async fn say(&mut self, id: &str, text: &str) {
+    pub(crate) async fn say(&mut self, id: &str, text: &str) {
         self.send(json!({
             "type": "user", "session_id": "", "parent_tool_use_id": null, "uuid": id,
             "message": {"role": "user", "content": text},
@@ -36,13 +36,13 @@ impl Host {
     }
 
     /// Asks for something without waiting for the answer.
-    pub async fn ask(&mut self, id: &str, mut request: Value, subtype: &str) {
+    pub(crate) async fn ask(&mut self, id: &str, mut request: Value, subtype: &str) {
         request["subtype"] = subtype.into();
         self.send(json!({"type": "control_request", "request_id": id, "request": request})).await;
     }
 
     /// Asks for something and gives the answer's response; frames before it are dropped.
-    pub async fn request(&mut self, subtype: &str, request: Value) -> Value {
+    pub(crate) async fn request(&mut self, subtype: &str, request: Value) -> Value {
         self.ask("r", request, subtype).await;
         let answer = self.until("control_response", None).await;
         assert_eq!(answer["response"]["request_id"], "r");
@@ -50,7 +50,7 @@ impl Host {
     }
 
     /// Answers a request of the run.
-    pub async fn answer(&mut self, request: &Value, response: Value) {
+    pub(crate) async fn answer(&mut self, request: &Value, response: Value) {
         let id = request["request_id"].clone();
         self.send(json!({
             "type": "control_response",
@@ -60,17 +60,17 @@ impl Host {
     }
 
     /// No more input comes.
-    pub fn hang_up(&mut self) {
+    pub(crate) fn hang_up(&mut self) {
         self.input = None;
     }
 
     /// Nothing is read any more.
-    pub fn stop_reading(&mut self) {
+    pub(crate) fn stop_reading(&mut self) {
         self.output = None;
     }
 
     /// The next frame; none at the end.
-    pub async fn frame(&mut self) -> Option<Value> {
+    pub(crate) async fn frame(&mut self) -> Option<Value> {
         let limit = Duration::from_secs(3_600);
         let output = self.output.as_mut()?;
         let line = tokio::time::timeout(limit, output.next_line()).await.expect("a frame, or the end");
@@ -81,7 +81,7 @@ impl Host {
     }
 
     /// Frames up to and with the first of this kind.
-    pub async fn all_until(&mut self, kind: &str, subtype: Option<&str>) -> Vec<Value> {
+    pub(crate) async fn all_until(&mut self, kind: &str, subtype: Option<&str>) -> Vec<Value> {
         let mut frames = Vec::new();
         loop {
             let frame = self.frame().await.unwrap_or_else(|| panic!("no {kind} {subtype:?} in {frames:#?}"));
@@ -94,12 +94,12 @@ impl Host {
     }
 
     /// The first frame of this kind; those before it are dropped.
-    pub async fn until(&mut self, kind: &str, subtype: Option<&str>) -> Value {
+    pub(crate) async fn until(&mut self, kind: &str, subtype: Option<&str>) -> Value {
         self.all_until(kind, subtype).await.pop().unwrap()
     }
 
     /// All frames that are left.
-    pub async fn rest(&mut self) -> Vec<Value> {
+    pub(crate) async fn rest(&mut self) -> Vec<Value> {
         let mut frames = Vec::new();
         while let Some(frame) = self.frame().await {
             frames.push(frame);
@@ -109,7 +109,7 @@ impl Host {
 }
 
 /// A frame in a few words, for comparing whole runs.
-pub fn brief(frame: &Value) -> String {
+pub(crate) fn brief(frame: &Value) -> String {
     let of = |key: &str| frame[key].as_str().unwrap_or_default();
     let under = frame["parent_tool_use_id"].as_str().map(|call| format!(" under {call}")).unwrap_or_default();
     match of("type") {
@@ -138,6 +138,6 @@ pub fn brief(frame: &Value) -> String {
     }
 }
 
-pub fn briefs(frames: &[Value]) -> Vec<String> {
+pub(crate) fn briefs(frames: &[Value]) -> Vec<String> {
     frames.iter().map(brief).collect()
 }

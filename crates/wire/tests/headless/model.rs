@@ -14,7 +14,7 @@ use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 /// A part of a reply.
 #[derive(Clone)]
-pub enum Part {
+pub(crate) enum Part {
     Text(String),
     Think(&'static str),
     Call(&'static str, &'static str, Value),
@@ -24,51 +24,51 @@ pub enum Part {
 
 /// Holds what comes to it until it is opened, and tells that something came.
 #[derive(Clone)]
-pub struct Gate {
+pub(crate) struct Gate {
     open: Arc<Semaphore>,
     reached: Arc<Semaphore>,
 }
 
 impl Gate {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { open: Arc::new(Semaphore::new(0)), reached: Arc::new(Semaphore::new(0)) }
     }
 
-    pub fn open(&self) {
+    pub(crate) fn open(&self) {
         self.open.add_permits(1_000);
     }
 
-    pub async fn reached(&self) {
+    pub(crate) async fn reached(&self) {
         self.reached.acquire().await.unwrap().forget();
     }
 
-    pub async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.reached.add_permits(1);
         self.open.acquire().await.unwrap().forget();
     }
 }
 
-pub type Reply = Vec<Part>;
+pub(crate) type Reply = Vec<Part>;
 
 /// Texts of a reply.
-pub fn text(text: &str) -> Part {
+pub(crate) fn text(text: &str) -> Part {
     Part::Text(text.to_owned())
 }
 
 /// A call: its id, its tool, its input.
-pub fn call(id: &'static str, tool: &'static str, input: Value) -> Part {
+pub(crate) fn call(id: &'static str, tool: &'static str, input: Value) -> Part {
     Part::Call(id, tool, input)
 }
 
 #[derive(Default)]
-pub struct Replies {
+pub(crate) struct Replies {
     lists: HashMap<&'static str, Vec<Reply>>,
     /// Last messages of the requests, as text.
-    pub asked: Mutex<Vec<String>>,
+    pub(crate) asked: Mutex<Vec<String>>,
 }
 
 impl Replies {
-    pub fn new(lists: Vec<(&'static str, Vec<Reply>)>) -> Self {
+    pub(crate) fn new(lists: Vec<(&'static str, Vec<Reply>)>) -> Self {
         Self { lists: lists.into_iter().collect(), asked: Mutex::default() }
     }
 }

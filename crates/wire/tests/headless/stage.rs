@@ -22,31 +22,31 @@ use crate::host::Host;
 use crate::model::{Gate, Replies, Reply};
 use crate::tools;
 
-pub const SESSION: &str = "0b6f3a52-6f0e-4a54-9a3c-2f1d1a3f4c5d";
+pub(crate) const SESSION: &str = "0b6f3a52-6f0e-4a54-9a3c-2f1d1a3f4c5d";
 
 /// A run that goes on.
-pub struct Stage {
-    pub host: Host,
-    pub model: Arc<Replies>,
-    pub gate: Gate,
-    pub signals: mpsc::Sender<Signal>,
+pub(crate) struct Stage {
+    pub(crate) host: Host,
+    pub(crate) model: Arc<Replies>,
+    pub(crate) gate: Gate,
+    pub(crate) signals: mpsc::Sender<Signal>,
     told: Arc<Mutex<String>>,
     run: JoinHandle<Exit>,
     _folder: TempDir,
 }
 
 /// What a test says of its run.
-pub struct Setup {
-    pub options: Options,
-    pub replies: Vec<(&'static str, Vec<Reply>)>,
+pub(crate) struct Setup {
+    pub(crate) options: Options,
+    pub(crate) replies: Vec<(&'static str, Vec<Reply>)>,
     /// A prompt; none takes a host's lines.
-    pub prompt: Option<&'static str>,
-    pub asks: Asks,
+    pub(crate) prompt: Option<&'static str>,
+    pub(crate) asks: Asks,
     /// Bytes of output that wait unread.
-    pub pipe: usize,
+    pub(crate) pipe: usize,
 }
 
-pub enum Asks {
+pub(crate) enum Asks {
     Nobody,
     Host,
     Person(tokio::io::DuplexStream),
@@ -54,7 +54,7 @@ pub enum Asks {
 
 impl Setup {
     /// A host on a stream, with one list of replies.
-    pub fn stream(main: Vec<Reply>) -> Self {
+    pub(crate) fn stream(main: Vec<Reply>) -> Self {
         let options = Options {
             output: Output::StreamJson,
             states: StateEvents::Sdk,
@@ -70,7 +70,7 @@ impl Setup {
     }
 
     /// A prompt in the arguments.
-    pub fn prompt(output: Output, main: Vec<Reply>) -> Self {
+    pub(crate) fn prompt(output: Output, main: Vec<Reply>) -> Self {
         let mut setup = Self::stream(main);
         setup.options.output = output;
         setup.options.states = StateEvents::Off;
@@ -79,7 +79,7 @@ impl Setup {
         setup
     }
 
-    pub async fn start(self) -> Stage {
+    pub(crate) async fn start(self) -> Stage {
         let folder = tempfile::tempdir().unwrap();
         let gate = Gate::new();
         let model = Arc::new(Replies::new(self.replies));
@@ -118,13 +118,8 @@ impl Setup {
 }
 
 impl Stage {
-    /// What people were told.
-    pub fn told(&self) -> String {
-        self.told.lock().unwrap().clone()
-    }
-
     /// Waits for the end of the run; no more input comes.
-    pub async fn exit(mut self) -> (Exit, Vec<serde_json::Value>, String) {
+    pub(crate) async fn exit(mut self) -> (Exit, Vec<serde_json::Value>, String) {
         self.host.hang_up();
         let rest = self.host.rest().await;
         let exit = tokio::time::timeout(Duration::from_secs(3_600), self.run).await.unwrap().unwrap();

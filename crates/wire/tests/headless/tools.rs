@@ -13,7 +13,7 @@ use troupe_core::spawn::Spawn;
 
 use crate::model::Gate;
 
-pub struct StageTool {
+pub(crate) struct StageTool {
     spec: ToolSpec,
     access: Access,
     what: What,
@@ -40,7 +40,7 @@ fn tool(name: &str, access: Access, what: What) -> Arc<dyn Tool> {
 }
 
 /// `Say` is free, `Act` needs leave, `Wait` and `Job` wait at the gate, `Agent` starts one.
-pub fn all(gate: &Gate) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all(gate: &Gate) -> Vec<Arc<dyn Tool>> {
     vec![
         tool("Say", Access::Own, What::Say),
         tool("Act", Access::Unknown, What::Say),

@@ -2,9 +2,10 @@
 //!
 //! Reading is repeated whenever the texts are needed anew, such as after a compaction: nothing is kept here.
 //!
-//! The specifications differ on where the walk begins: one says the root of the checkout, the other the root of
-//! the file system, as is done here. And on imports: four hops are followed, so that of five files in a chain
-//! behind an instruction file the fifth is left out.
+//! The walk begins at the root of the file system, also inside of a checkout; other project files are looked for
+//! up to the checkout's root only. On the depth of imports the specifications can be read in two ways: four hops, or a
+//! chain of five files of which the fifth is left out. Both hold here, the chain counted behind the instruction
+//! file.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -183,21 +183,38 @@ mod tests {
         assert_eq!(managed.at(&["availableModels"]).map(Node::value), Some(json!(["m"])));
     }
 
-    fn any_value() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![Just(json!(null)), (0..3).prop_map(|n| json!(n)), Just(json!([]))];
-        leaf.prop_recursive(3, 12, 3, |inner| {
-            let key = prop_oneof![Just("a"), Just("b"), Just("fallbackModel"), Just("availableModels")];
-            prop_oneof![
-                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::Array),
-                prop::collection::btree_map(key, inner, 0..4).prop_map(|map| Value::Object(
-                    map.into_iter().map(|(key, value)| (key.into(), value)).collect()
-                )),
-            ]
-        })
+    /// Few keys and little depth, so that all kinds of values meet at each key.
+    fn any_object() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(json!(null)),
+            (0..3).prop_map(|n| json!(n)),
+            (0..3).prop_map(|n| json!([n])),
+            Just(json!({}))
+        ];
+        let object = |inner: BoxedStrategy<Value>| {
+            let key = prop_oneof![Just("a"), Just("fallbackModel"), Just("availableModels")];
+            prop::collection::btree_map(key, inner, 0..3)
+                .prop_map(|map| {
+                    map.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Value>()
+                })
+                .boxed()
+        };
+        let inner = prop_oneof![leaf.clone(), object(leaf.boxed())].boxed();
+        object(prop_oneof![inner.clone(), object(inner)].boxed())
     }
 
     fn any_node() -> impl Strategy<Value = Node> {
-        ((0..LAYERS.len()), any_value()).prop_map(|(layer, value)| node(LAYERS[layer], value))
+        ((0..LAYERS.len()), any_object()).prop_map(|(layer, value)| node(LAYERS[layer], value))
+    }
+
+    #[test]
+    fn what_a_value_of_another_kind_hid_stays_hidden() {
+        let [low, middle, high] = [json!({"a": {"x": 1}}), json!({"a": 1}), json!({"a": {"y": 2}})]
+            .map(|value| node(Layer::User, value));
+        let left = low.clone().under(middle.clone()).under(high.clone());
+        let right = low.under(middle.under(high));
+        assert_eq!(left, right);
+        assert_eq!(left.value(), json!({"a": {"y": 2}}));
     }
 
     proptest! {
