@@ -55,7 +55,7 @@ pub(crate) struct Drain {
 }
 
 impl Inbox {
-    pub(crate) fn new(journal: Arc<dyn Journal>, key: Key) -> Drain {
+    pub(crate) fn open(journal: Arc<dyn Journal>, key: Key) -> Drain {
         let (control, receiver) = mpsc::channel(CONTROL);
         let inbox = Self { journal, key, queue: Mutex::default(), poke: Notify::new(), control };
         Drain { inbox: Arc::new(inbox), control: receiver }
@@ -192,7 +192,7 @@ mod tests {
     // proves: B13
     #[tokio::test]
     async fn urgency_goes_first_then_people_then_arrival() {
-        let drain = Inbox::new(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
+        let drain = Inbox::open(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
         let job = || Origin::Job("j".into());
         for (id, from, when) in [
             ("later", Origin::Human, When::Later),
@@ -217,13 +217,13 @@ mod tests {
     async fn what_was_not_read_outlives_the_process_and_what_was_withdrawn_does_not() {
         let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
         let key = Key::new("i").unwrap();
-        let first = Inbox::new(Arc::clone(&journal), key.clone());
+        let first = Inbox::open(Arc::clone(&journal), key.clone());
         for id in ["a", "b"] {
             first.inbox.send(prompt(id, Origin::Human, When::Next)).await.unwrap();
         }
         assert!(first.inbox.withdraw(&"a".into()).await.unwrap());
         assert!(!first.inbox.withdraw(&"a".into()).await.unwrap());
-        let second = Inbox::new(journal, key);
+        let second = Inbox::open(journal, key);
         second.restore(&empty()).await.unwrap();
         assert_eq!(ids(&second.inbox.list()), ["b"]);
     }
@@ -231,7 +231,7 @@ mod tests {
     // proves: B13
     #[tokio::test]
     async fn a_full_queue_refuses_and_control_still_passes() {
-        let mut drain = Inbox::new(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
+        let mut drain = Inbox::open(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
         for n in 0..CAPACITY {
             drain.inbox.send(prompt(&n.to_string(), Origin::Human, When::Next)).await.unwrap();
         }

@@ -1,7 +1,7 @@
 //! Damaged and odd transcripts from real reports (`transcript-cases.jsonl` in `$TROUPE_CASES`, else `cases/`):
 //! each loads, and what the model is then shown is valid.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -66,16 +66,13 @@ fn translate(line: &str, n: usize) -> String {
         out.push_str(&rest[..start]);
         rest = &rest[start..];
         let mut objects = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
-        match objects.next() {
-            Some(Ok(map)) => {
-                let end = objects.byte_offset();
-                out.push_str(&ours(&map, n).unwrap_or_else(|| rest[..end].to_owned()));
-                rest = &rest[end..];
-            }
-            _ => {
-                out.push('{');
-                rest = &rest[1..];
-            }
+        if let Some(Ok(map)) = objects.next() {
+            let end = objects.byte_offset();
+            out.push_str(&ours(&map, n).unwrap_or_else(|| rest[..end].to_owned()));
+            rest = &rest[end..];
+        } else {
+            out.push('{');
+            rest = &rest[1..];
         }
     }
     out + rest
@@ -86,7 +83,7 @@ fn state() -> AgentState {
 }
 
 fn texts(transcript: &Transcript) -> Vec<String> {
-    let text = |blocks: &[Block]| blocks.iter().filter_map(Block::as_text).next().unwrap_or_default().to_owned();
+    let text = |blocks: &[Block]| blocks.iter().find_map(Block::as_text).unwrap_or_default().to_owned();
     let entries = transcript.entries().iter();
     entries
         .filter_map(|entry| match &entry.body {
@@ -198,6 +195,7 @@ async fn check(case: &Value) -> Result<(), String> {
 }
 
 // proves: E7, E9
+#[expect(clippy::print_stdout, reason = "the count of each file is part of what this test is for")]
 #[tokio::test]
 async fn every_case_loads_and_is_valid() {
     let path = cases().join("transcript-cases.jsonl");

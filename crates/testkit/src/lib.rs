@@ -6,6 +6,7 @@
 //! with an interrupt at each event.
 
 pub mod faults;
+pub mod recorder;
 pub mod render;
 pub mod scene;
 pub mod ways;

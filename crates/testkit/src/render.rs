@@ -115,7 +115,6 @@ pub fn normal(text: &str, folder: &Path) -> String {
 ///
 /// # Panics
 /// When a transcript can't be read.
-#[expect(clippy::expect_used, reason = "a test fails by panicking")]
 pub async fn golden(session: &Session, agents: &[(String, AgentId)], folder: &Path) -> String {
     let mut text = String::new();
     for (address, agent) in agents {

@@ -35,8 +35,7 @@ impl Scene {
     ///
     /// # Panics
     /// When a line makes no sense: a scene is part of a test.
-    #[expect(clippy::panic, reason = "a test fails by panicking")]
-    pub fn parse(name: &str, text: &str) -> Self {
+        pub fn parse(name: &str, text: &str) -> Self {
         let mut scene = Self {
             name: name.to_owned(),
             files: Vec::new(),
@@ -84,7 +83,6 @@ impl Scene {
     }
 }
 
-#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn quoted(name: &str, text: &str) -> String {
     serde_json::from_str(text).unwrap_or_else(|_| panic!("{name}: `{text}` must be a quoted JSON string"))
 }

@@ -137,7 +137,6 @@ pub async fn crash_sweep(scene: &Scene) {
     unreachable_sweep(scene);
 }
 
-#[expect(clippy::panic, reason = "a test fails by panicking")]
 fn unreachable_sweep(scene: &Scene) {
     panic!("{}: more than {MOST} appends", scene.name)
 }

@@ -72,7 +72,6 @@ impl World {
     ///
     /// # Panics
     /// When it can't be set up.
-    #[expect(clippy::expect_used, clippy::missing_panics_doc, reason = "a test fails by panicking")]
     pub fn of(scene: &Scene) -> Self {
         let model = ScriptModel::parse(&scene.name, &scene.script).expect("the scene's script");
         let mut world = Self::new(Arc::new(model));
@@ -87,7 +86,6 @@ impl World {
     ///
     /// # Panics
     /// When it can't be set up.
-    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     pub fn new(model: Arc<dyn Model>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = std::fs::canonicalize(folder.path()).expect("the temporary folder");
@@ -141,7 +139,6 @@ impl World {
     ///
     /// # Panics
     /// When it can't.
-    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     pub fn write(&self, path: &str, content: &str) -> PathBuf {
         let path = self.workspace().join(path);
         std::fs::create_dir_all(path.parent().expect("a file in the workspace")).expect("its folder");
@@ -166,7 +163,6 @@ impl World {
     ///
     /// # Panics
     /// When it can't be opened.
-    #[expect(clippy::expect_used, reason = "a test fails by panicking")]
     pub async fn open_on(&self, journal: Arc<dyn Journal>, start: Start) -> Session {
         Session::open(self.parts(journal), self.config.clone(), start).await.expect("the session opens")
     }
@@ -233,7 +229,6 @@ pub fn prompt(number: usize, text: &str) -> Input {
 ///
 /// # Panics
 /// When it isn't taken.
-#[expect(clippy::expect_used, reason = "a test fails by panicking")]
 pub async fn say(session: &Session, number: usize, text: &str) {
     session.send(&AgentId::main(), prompt(number, text)).await.expect("the prompt is taken");
 }
@@ -242,7 +237,6 @@ pub async fn say(session: &Session, number: usize, text: &str) {
 ///
 /// # Panics
 /// When it does not come within [`LIMIT`].
-#[expect(clippy::expect_used, reason = "a test fails by panicking")]
 pub async fn ended(events: &mut Subscription) -> Arc<Envelope> {
     let wait = async {
         loop {

@@ -38,7 +38,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let trail = Trail::default();
     let code = crash::guard(&trail, || {
-        run(cli, &trail).unwrap_or_else(|fault| {
+        run(&cli, &trail).unwrap_or_else(|fault| {
             tell(&fault);
             fault.code()
         })
@@ -46,17 +46,17 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
+fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
     if cli.version {
         // Hosts read a version of the ecosystem's at the start of the line.
         return print(&format!("{COMPATIBLE} (troupe {VERSION})\n"));
     }
-    match cli.command {
-        Some(Command::Demo { keep }) => block_on(async { demo::play(keep).await }),
+    match &cli.command {
+        Some(Command::Demo { keep }) => block_on(demo::play(*keep)),
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "troupe", &mut script);
+            clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);
             print(&String::from_utf8_lossy(&script))
         }
         Some(Command::Man) => {

@@ -163,7 +163,7 @@ impl Projection {
         let agent = &event.agent;
         match &event.kind {
             EventKind::Opened(header) => self.meet(header),
-            EventKind::Phase(phase) => self.phase(agent, *phase, event.at),
+            EventKind::Phase(phase) => self.phase(agent, *phase),
             EventKind::Appended(entry) => self.entry(agent, entry),
             EventKind::Delta(delta) => {
                 let shown = agent.is_main() || self.wanted.child_text;
@@ -193,7 +193,8 @@ impl Projection {
             }
             EventKind::Notice(notice) => self.notice(agent, notice),
             EventKind::Ended(envelope) => {
-                if agent.is_main() {
+                // The entry told of it already, unless it could not be written.
+                if agent.is_main() && envelope.reason == EndReason::Store {
                     self.end(envelope, event.at);
                 }
             }
@@ -317,12 +318,10 @@ impl Projection {
         })));
     }
 
-    fn phase(&mut self, agent: &AgentId, phase: Phase, at: Time) {
+    /// Shows what the agent does. Only entries begin and end a turn: a phase may be heard late.
+    fn phase(&mut self, agent: &AgentId, phase: Phase) {
         if !agent.is_main() {
             return;
-        }
-        if matches!(phase, Phase::Sampling | Phase::Calling) {
-            self.begin(at, None);
         }
         if let Some(turn) = &mut self.turn
             && !matches!(phase, Phase::Idle | Phase::Ended)

@@ -104,7 +104,7 @@ impl Tasks {
         {
             task.output = found.output.display().to_string();
         }
-        let patch = frames::updated(&self.session, id.as_str(), json!({"is_backgrounded": true}));
+        let patch = frames::updated(&self.session, id.as_str(), &json!({"is_backgrounded": true}));
         vec![Due::Frame(patch), self.list()]
     }
 

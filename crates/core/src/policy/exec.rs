@@ -330,7 +330,8 @@ impl Judge<'_> {
             let unknown = redirect.target.value.is_none();
             match redirect.kind {
                 RedirectKind::Copy => {}
-                RedirectKind::Text if unknown && self.only_text(redirect.target.raw.as_str()) => {}
+                // Only backslashes made it unknown.
+                RedirectKind::Text if !redirect.target.raw.contains(['$', '`']) => {}
                 RedirectKind::Text | RedirectKind::Read | RedirectKind::Write if unknown => {
                     found = found.and(Finding::new(
                         Level::Ask,
@@ -347,12 +348,6 @@ impl Judge<'_> {
             });
         }
         found
-    }
-
-    /// Whether an expanding text holds no expansion at all.
-    #[expect(clippy::unused_self, reason = "kept beside the other questions about redirects")]
-    fn only_text(&self, text: &str) -> bool {
-        !text.contains(['$', '`'])
     }
 
     fn reads_inside(&self, word: &Word, part: &Simple, command: &Command) -> bool {

@@ -1,4 +1,4 @@
-//! Which files a simple command names, and what it does to them.
+//! Table: which files a simple command names, and what it does to them. The rows make its length.
 
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use troupe_core::entry::{Body, Setting};
 use troupe_core::turn::{Step, next_step};
 
-use super::actor::{Actor, Halt};
+use super::actor::{Actor, CompactWish, Halt};
 use super::report::Run;
 use crate::inbox::Control;
 use crate::store::StoreError;
@@ -16,7 +16,8 @@ impl Actor {
         }
         let step = next_step(self.transcript(), &self.left());
         let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
-        for prompt in self.drain.take(in_turn) {
+        // A run that is over is closed before what can wait begins the next one.
+        for prompt in self.drain.take(in_turn || self.run.is_some()) {
             let begins = prompt.starts_turn && !in_turn;
             let body = Body::User {
                 blocks: prompt.blocks.into(),
@@ -52,7 +53,7 @@ impl Actor {
                 }
             }
             Control::Set(setting) => self.set(setting).await?,
-            Control::Compact(wish) => self.compact_wish = Some(wish),
+            Control::Compact(wish) => self.compact_wish = Some(CompactWish(wish)),
             Control::Shutdown => self.token.cancel(),
         }
         Ok(())

@@ -44,8 +44,8 @@ pub(crate) struct Actor {
     pub(super) token: CancellationToken,
     pub(super) slot: Option<OwnedSemaphorePermit>,
     pub(super) run: Option<Run>,
-    /// A wish to shorten the conversation, with words on what to keep.
-    pub(super) compact_wish: Option<Option<String>>,
+    /// A wish to shorten the conversation.
+    pub(super) compact_wish: Option<CompactWish>,
     /// The provider said that the request is too long.
     pub(super) too_long: bool,
     /// Compactions since the last reply.
@@ -54,6 +54,9 @@ pub(crate) struct Actor {
     info_of: String,
     started: Instant,
 }
+
+/// A wish to shorten the conversation, with words on what to keep.
+pub(super) struct CompactWish(pub(super) Option<String>);
 
 /// Why a step could not be done.
 #[derive(Debug)]
@@ -80,7 +83,6 @@ enum Next {
 }
 
 impl Actor {
-    #[expect(clippy::too_many_arguments, reason = "the parts of an agent, put together in one place only")]
     pub(crate) fn new(
         shared: Arc<Shared>,
         def: AgentDef,
@@ -173,7 +175,7 @@ impl Actor {
         }
         self.absorb().await?;
         if let Some(wish) = self.compact_wish.take_if(|_| self.writer.transcript().open_calls().is_empty()) {
-            self.compact_by_wish(wish).await?;
+            self.compact_by_wish(wish.0).await?;
             return Ok(Next::Go);
         }
         let left = self.left();

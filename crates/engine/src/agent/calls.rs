@@ -51,7 +51,7 @@ impl Actor {
                     batch.slots[at].access.clone_from(&ready.access);
                     batch.ready[at] = Some(ready);
                 }
-                Err(output) => self.finish(&mut batch, at, output).await?,
+                Err(output) => self.finish(&mut batch, at, *output).await?,
             }
         }
         loop {
@@ -131,7 +131,7 @@ impl Actor {
                 let changed = input.filter(|input| Some(input) != given.as_ref());
                 let Some(input) = changed else { return self.start(batch, at, false).await };
                 match self.prepare(&batch.calls[at], &input) {
-                    Err(output) => self.finish(batch, at, output).await,
+                    Err(output) => self.finish(batch, at, *output).await,
                     Ok(ready) => {
                         let verdict = self.judge(&ready);
                         batch.ready[at] = Some(ready);

@@ -13,6 +13,8 @@ use troupe_core::prompt::{reminder, summary_request, summary_text, todo_text};
 
 use super::actor::{Actor, Halt};
 
+/// The name under which a script holds summaries.
+const SUMMARY: &str = "summary";
 /// Tokens kept free for the reply and for what an estimate misses.
 const RESERVE: u64 = 12_000;
 /// Characters of each result that are left when the request for a summary is itself too long.
@@ -117,9 +119,18 @@ impl Actor {
         Err(Halt::Model(last))
     }
 
+    fn summaries(&self) -> u32 {
+        let entries = self.transcript().entries().iter();
+        let count = entries.filter(|entry| matches!(entry.body, Body::Summary { .. })).count();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     /// One request without a place in the transcript, on the agent's account.
     async fn inquire(&mut self, messages: Vec<Message>) -> Result<Result<Reply, ModelError>, Halt> {
-        let request = self.request(messages);
+        let mut request = self.request(messages);
+        // To a script, summaries are the replies of an agent of their own.
+        SUMMARY.clone_into(&mut request.definition);
+        request.replies = self.summaries();
         let cancel = self.token.child_token();
         let _guard = cancel.clone().drop_guard();
         let asked = self.shared.parts.clock.now();
@@ -186,26 +197,19 @@ fn shorten_results(messages: &[Message]) -> Vec<Message> {
 fn newest_half(messages: &[Message]) -> Vec<Message> {
     let answers = |message: &Message| message.blocks().any(|block| matches!(block, Block::ToolResult { .. }));
     let half = messages.len() / 2;
-    let from = messages[half..].iter().position(|message| message.role == Role::User && !answers(message));
-    let mut rest = match from {
-        Some(from) => messages[half + from..].to_vec(),
-        // No prompt there: the results stand without their calls, so they go as plain text.
-        None => {
-            let plain: Vec<Block> = messages[half..]
-                .iter()
-                .flat_map(Message::blocks)
-                .map(|block| match block {
-                    Block::ToolResult { content, .. } => Block::text(format!("Result: {}", text_of(content))),
-                    Block::ToolUse { name, input, .. } => Block::text(format!("Call of {name}: {input}")),
-                    other => other.clone(),
-                })
-                .filter(|block| matches!(block, Block::Text { text, .. } if !text.is_empty()))
-                .collect();
-            vec![Message { role: Role::User, groups: vec![plain.into()] }]
-        }
-    };
-    if rest.iter().all(|message| message.groups.iter().all(|group| group.is_empty())) {
-        rest = vec![Message { role: Role::User, groups: vec![Arc::from([Block::text("(nothing is left)")])] }];
+    if let Some(from) = messages[half..].iter().position(|message| message.role == Role::User && !answers(message)) {
+        return messages[half + from..].to_vec();
     }
-    rest
+    // No prompt there: the results stand without their calls, so they go as plain text.
+    let plain = |block: &Block| match block {
+        Block::ToolResult { content, .. } => Block::text(format!("Result: {}", text_of(content))),
+        Block::ToolUse { name, input, .. } => Block::text(format!("Call of {name}: {input}")),
+        other => other.clone(),
+    };
+    let mut blocks: Vec<Block> = messages[half..].iter().flat_map(Message::blocks).map(plain).collect();
+    blocks.retain(|block| matches!(block, Block::Text { text, .. } if !text.is_empty()));
+    if blocks.is_empty() {
+        blocks.push(Block::text("(nothing is left)"));
+    }
+    vec![Message { role: Role::User, groups: vec![blocks.into()] }]
 }

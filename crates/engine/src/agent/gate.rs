@@ -33,18 +33,19 @@ impl Actor {
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
-    pub(super) fn prepare(&self, call: &OpenCall, input: &Value) -> Result<Ready, ToolOutput> {
+    pub(super) fn prepare(&self, call: &OpenCall, input: &Value) -> Result<Ready, Box<ToolOutput>> {
         let Some(tool) = self.pool.iter().find(|tool| *tool.spec().name == *call.tool) else {
             let known: Vec<&str> = self.pool.iter().map(|tool| &*tool.spec().name).collect();
-            return Err(fault(&format!("There is no tool `{}`. There are: {}.", call.tool, known.join(", "))));
+            let text = format!("There is no tool `{}`. There are: {}.", call.tool, known.join(", "));
+            return Err(Box::new(fault(&text)));
         };
         let spec = tool.spec();
         schema::check(&spec.input_schema, input)
-            .map_err(|bad| fault(&format!("{}: {bad}. Nothing was done.", spec.name)))?;
+            .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         let place = self.place();
         let mut access = tool
             .access(&place, input)
-            .map_err(|bad| fault(&format!("{}: {bad}. Nothing was done.", spec.name)))?;
+            .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         resolve(&mut access, &place);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }

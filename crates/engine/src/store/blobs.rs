@@ -31,7 +31,8 @@ impl Rendered {
     pub fn keep(&self, folder: &Path) -> (String, std::io::Result<()>) {
         let bytes = self.bytes();
         let hash = Sha256::digest(&bytes);
-        let name: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let first: [u8; 8] = std::array::from_fn(|n| hash[n]);
+        let name = format!("{:016x}", u64::from_be_bytes(first));
         let path = folder.join(format!("{name}.json"));
         let write = || {
             if path.exists() {

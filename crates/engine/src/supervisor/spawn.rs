@@ -87,7 +87,7 @@ pub(crate) async fn open_main(
     };
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
-    let drain = Inbox::new(journal, shared.paths.inbox(&me));
+    let drain = Inbox::open(journal, shared.paths.inbox(&me));
     drain.restore(writer.transcript()).await.map_err(crate::store::StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
@@ -168,7 +168,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         version: shared.config.version.clone(),
     });
     let account = Account::new(Some(Arc::clone(&parent.account)), def.limits);
-    let drain = Inbox::new(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
+    let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
     let writer = writer(shared, &header);
     let state = Arc::clone(writer.transcript().state());
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, state);

@@ -17,5 +17,5 @@ mod tool;
 mod run_tests;
 
 pub use options::Options;
-pub(crate) use render::{last_chars, whole_end};
+pub(crate) use render::last_chars;
 pub use tool::Bash;

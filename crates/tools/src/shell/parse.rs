@@ -34,13 +34,13 @@ pub fn parse(line: &str) -> Command {
         command.doubt = Some(format!("it has a control or invisible character (U+{:04X})", u32::from(found)));
     }
     let (joined, unsure) = join_continued(line);
-    parse_text(&joined, &mut command, Folder::default(), Origin::Line, 0);
+    parse_text(&joined, &mut command, &Folder::default(), Origin::Line, 0);
     if command.doubt.is_some() && joined.contains("<<") {
         // Heredocs are the grammar's weakest side: what else stands in the line is looked at without them.
-        parse_text(&without_heredocs(&joined), &mut command, Folder::default(), Origin::Text, 0);
+        parse_text(&without_heredocs(&joined), &mut command, &Folder::default(), Origin::Text, 0);
     }
     if unsure {
-        parse_text(line, &mut command, Folder::default(), Origin::Line, 0);
+        parse_text(line, &mut command, &Folder::default(), Origin::Line, 0);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
     }
     if changes_home(line) {
@@ -50,7 +50,7 @@ pub fn parse(line: &str) -> Command {
 }
 
 /// Adds what `text` holds, and what the texts in it hold that a shell would run.
-fn parse_text(text: &str, command: &mut Command, folder: Folder, origin: Origin, depth: usize) {
+fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin, depth: usize) {
     let mut text = text.to_owned();
     let mut tries = MAX_FALSE_ENDS;
     let (parts, escaped, doubt) = loop {
@@ -86,7 +86,7 @@ fn parse_text(text: &str, command: &mut Command, folder: Folder, origin: Origin,
             return;
         }
         let (joined, _) = join_continued(&text);
-        parse_text(&joined, command, folder, origin, depth + 1);
+        parse_text(&joined, command, &folder, origin, depth + 1);
     }
 }
 
@@ -118,7 +118,9 @@ fn tree_of(text: &str) -> Option<Tree> {
         left = left.saturating_sub(1);
         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let bytes = text.as_bytes();
+    // The grammar's scanner reads a table out of its bounds for characters beyond ASCII, none of which is
+    // syntax: letters of the same length stand in for them.
+    let bytes: Vec<u8> = text.bytes().map(|byte| if byte.is_ascii() { byte } else { b'x' }).collect();
     parser.parse_with_options(
         &mut |at, _| bytes.get(at..).unwrap_or_default(),
         None,

@@ -124,7 +124,8 @@ impl Group {
     /// Asks every process of the job to end, stopped ones too, also outside of the group.
     pub(super) async fn terminate(&self) {
         self.send(Signal::TERM);
-        self.sweep(|mark| sweep::signal(mark, Signal::TERM)).await;
+        let group = self.pid;
+        self.sweep(move |mark| sweep::terminate_strays(mark, group)).await;
         // A stopped process takes the signal only when it goes on.
         self.send(Signal::CONT);
     }
@@ -164,6 +165,6 @@ impl Drop for Group {
         }
         self.send(Signal::KILL);
         let start = Instant::now();
-        while sweep::signal(&self.mark, Signal::KILL) > 0 && start.elapsed() < DROP_LIMIT {}
+        while sweep::kill_once(&self.mark) > 0 && start.elapsed() < DROP_LIMIT {}
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn output(capture: &Capture, chars: usize) -> String {
         }
     }
     let half = chars.saturating_sub(MARK_CHARS) / 2;
-    let start = first_chars(whole_start(&capture.head), half);
+    let start = first_chars(&capture.head, half);
     // The end lies in the tail, or, when that is short, also in the last of the head.
     let joined: Vec<u8>;
     let last = if capture.tail.len() < half * 4 && capture.is_joined() {
@@ -67,47 +67,18 @@ impl Capture {
     }
 }
 
-/// Without a last character that is cut.
-pub(super) fn whole_start(bytes: &[u8]) -> &[u8] {
-    for back in 1..=bytes.len().min(3) {
-        let at = bytes.len() - back;
-        let needs = match bytes[at] {
-            0xC0..=0xDF => 2,
-            0xE0..=0xEF => 3,
-            0xF0..=0xF7 => 4,
-            0x80..=0xBF => continue,
-            _ => return bytes,
-        };
-        return if needs > back { &bytes[..at] } else { bytes };
-    }
-    bytes
-}
-
-/// Without a first character that is cut.
-pub(crate) fn whole_end(bytes: &[u8]) -> &[u8] {
-    let cut = bytes.iter().take(3).take_while(|byte| matches!(byte, 0x80..=0xBF)).count();
-    &bytes[cut..]
-}
-
 /// The first `chars` characters, and how many bytes they were.
 fn first_chars(bytes: &[u8], chars: usize) -> (String, usize) {
-    let bytes = whole_start(&bytes[..bytes.len().min(chars * 4)]);
-    let text = String::from_utf8_lossy(bytes);
-    match text.char_indices().nth(chars) {
-        None => (text.into_owned(), bytes.len()),
-        Some((at, _)) => (text[..at].to_owned(), at),
-    }
+    // So many bytes hold at least as many characters: one that is cut at their end is not among those shown.
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(chars * 4)]);
+    let end = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    (text[..end].to_owned(), end)
 }
 
-/// The last `chars` characters, and how many bytes they were.
+/// The last `chars` characters, and how many bytes they were. Of a longer text, the last `4 * chars` bytes
+/// are enough.
 pub(crate) fn last_chars(bytes: &[u8], chars: usize) -> (String, usize) {
-    let bytes = whole_end(&bytes[bytes.len().saturating_sub(chars * 4)..]);
-    let text = String::from_utf8_lossy(bytes);
-    match text.char_indices().rev().nth(chars) {
-        None => (text.into_owned(), bytes.len()),
-        Some((at, c)) => {
-            let text = &text[at + c.len_utf8()..];
-            (text.to_owned(), text.len())
-        }
-    }
+    let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(chars * 4)..]);
+    let start = text.char_indices().rev().nth(chars).map_or(0, |(at, c)| at + c.len_utf8());
+    (text[start..].to_owned(), text.len() - start)
 }

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+use rustix::process::{Pid, Signal, getpgid, kill_process, test_kill_process_group};
 
 /// The variable that marks all processes of one job.
 pub(super) const MARK: &str = "TROUPE_JOB";
@@ -12,12 +12,22 @@ const SWEEP_LIMIT: Duration = Duration::from_secs(1);
 /// Largest environment that is looked through, in bytes.
 const ENVIRON_MOST: u64 = 4 << 20;
 
-/// Sends `signal` to every process that bears `mark`; says how many there were.
-pub(super) fn signal(mark: &str, signal: Signal) -> usize {
+/// Asks every process that bears `mark` and has left `group` to end. Those in the group have been asked: a
+/// second request would cut their exit traps short.
+pub(super) fn terminate_strays(mark: &str, group: Pid) {
+    for pid in marked(mark) {
+        if getpgid(Some(pid)).is_ok_and(|of| of != group) {
+            // It may have ended by now, which is what is wanted.
+            let _ = kill_process(pid, Signal::TERM);
+        }
+    }
+}
+
+/// Kills every process that bears `mark` now; says how many there were.
+pub(super) fn kill_once(mark: &str) -> usize {
     let found = marked(mark);
     for pid in &found {
-        // It may have ended by now, which is what is wanted.
-        let _ = kill_process(*pid, signal);
+        let _ = kill_process(*pid, Signal::KILL);
     }
     found.len()
 }
@@ -27,7 +37,7 @@ pub(super) fn signal(mark: &str, signal: Signal) -> usize {
 pub(super) fn kill(mark: &str) -> bool {
     let start = Instant::now();
     while start.elapsed() < SWEEP_LIMIT {
-        if signal(mark, Signal::KILL) == 0 {
+        if kill_once(mark) == 0 {
             return true;
         }
         std::thread::yield_now();

@@ -16,7 +16,7 @@ use troupe_core::outcome::{Ending, Outcome};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 
-use crate::shell::{last_chars, whole_end};
+use crate::shell::last_chars;
 
 /// How long `TaskOutput` waits, in milliseconds.
 const WAIT_MS: u64 = 30_000;
@@ -285,8 +285,7 @@ async fn output_of(job: &Job, end: Option<&Outcome>, chars: usize) -> Part {
         let said = said(&bytes);
         return Part { text: last_chars(said.as_bytes(), chars).0, left_out: 0 };
     }
-    let whole = if before > 0 { whole_end(&bytes) } else { &bytes };
-    let (text, shown) = last_chars(whole, chars);
+    let (text, shown) = last_chars(&bytes, chars);
     Part { text, left_out: before + (bytes.len() - shown.min(bytes.len())) as u64 }
 }
 

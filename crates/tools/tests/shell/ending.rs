@@ -42,13 +42,14 @@ fn name(world: &World) -> String {
     world.work().parent().unwrap().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
+// A trap's own programs are asked to end no second time.
 // proves: F238
 #[tokio::test]
 async fn a_cancelled_script_runs_its_exit_trap_and_leaves_no_child() {
     let world = World::new();
     let clean = world.work().join("CLEAN");
     let script = format!(
-        "trap 'touch {}' EXIT; bash -c 'sleep 1000; : {}' & echo > ready; wait",
+        "trap 'seq 1 100000 | tail -n 1 >/dev/null; touch {}' EXIT; bash -c 'sleep 1000; : {}' & echo > ready; wait",
         clean.display(),
         name(&world)
     );
@@ -183,17 +184,24 @@ async fn a_background_command_has_a_limit_too() {
     assert_eq!(end.error.as_deref(), Some("timed out after 10 ms"));
 }
 
-// A background job ends with its last process, and a stop ends them all.
-#[tokio::test]
+// A background job ends with its last process, not with its shell.
+#[tokio::test(start_paused = true)]
 async fn a_background_job_lives_as_long_as_its_processes() {
     let world = World::new();
     let mut agent = Agent::main(&world);
     let (name, go) = (name(&world), fifo(&world.work(), "go"));
-    let command = format!("bash -c 'read -r x < go; echo $x; : {name}' &\n echo shell done");
+    let ready = fifo(&world.work(), "ready");
+    let child = "while kill -0 $PPID 2>/dev/null; do :; done; echo > ready; read -r x < go; echo $x";
+    let command = format!("bash -c '{child}; : {name}' &\n echo shell done");
     let out = agent.call(&bash(), json!({"command": command, "run_in_background": true})).await;
     assert_eq!(field(&out, "backgroundTaskId"), "b1");
-    tokio::fs::write(&go, "late\n").await.unwrap();
+    // The shell is gone; every limit that might follow from it passes.
+    hear(&ready).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
     let job = world.job_of("b1");
+    assert!(job.outcome.borrow().is_none());
+    tokio::time::resume();
+    tokio::fs::write(&go, "late\n").await.unwrap();
     let end = shell_end(timeout(HANG, job.ended()).await.unwrap());
     assert_eq!(end.ending, Ending::Completed);
     assert_eq!(std::fs::read_to_string(&job.output).unwrap(), "shell done\nlate\n");

@@ -111,9 +111,14 @@ async fn what_is_not_utf_8_is_shown_with_marks() {
     assert_eq!(text(&run(r"printf 'a\xff\xfeb\xc3'").await), "a\u{fffd}\u{fffd}b\u{fffd}");
     // Cuts fall between characters, wherever the limit falls in one.
     for offset in 0..4 {
-        let out = run(&format!("printf 'a%.0s' {{0..{offset}}}; yes '😀é' | head -c 2800000; exit 1")).await;
-        let shown = text(&out);
-        assert_eq!(shown.matches('\u{fffd}').count(), 0, "{offset}: {}", &shown[shown.len() - 20..]);
+        for filler in ["😀é", "é", "€", "😀"] {
+            let command = format!(
+                "printf 'a%.0s' {{0..{offset}}}; yes '{filler}' | head -n 300000 | tr -d '\\n'; exit 1"
+            );
+            let shown = text(&run(&command).await);
+            assert_eq!(shown.matches('\u{fffd}').count(), 0, "{offset} {filler}");
+            assert!(shown.chars().count() > 9_900, "{offset} {filler}");
+        }
     }
 }
 
@@ -202,6 +207,12 @@ async fn an_output_file_is_never_written_through_a_link() {
     let out = agent.run(&bash(), "seq 1 20000").await;
     assert!(text(&out).contains("could not be saved"), "{}", text(&out));
     assert_eq!(std::fs::read_to_string(&target).unwrap(), "mine");
+    // Nor over a file that is there.
+    let there = world.outputs().join("b2.output");
+    std::fs::write(&there, "mine").unwrap();
+    let out = agent.run(&bash(), "seq 1 20000").await;
+    assert!(text(&out).contains("could not be saved"), "{}", text(&out));
+    assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
 }
 
 // proves: F245

@@ -78,6 +78,7 @@ pub(crate) struct Run {
 
 /// What comes in and goes out.
 #[derive(Debug, Default, Args)]
+#[expect(clippy::struct_field_names, reason = "a field has its flag's name")]
 #[command(next_help_heading = "Input and output")]
 pub(crate) struct Format {
     /// What is printed; stream-json implies --print.
@@ -161,6 +162,7 @@ pub(crate) struct ModelChoice {
 
 /// What may be done.
 #[derive(Debug, Default, Args)]
+#[expect(clippy::struct_field_names, reason = "a field has its flag's name")]
 #[command(next_help_heading = "Permissions and tools")]
 pub(crate) struct Permissions {
     /// What may be done without asking.

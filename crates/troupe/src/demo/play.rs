@@ -30,7 +30,7 @@ use crate::signals::Signals;
 use crate::wiring::{State, VERSION, definitions};
 
 /// How long the demo may take. It needs a few seconds.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 /// How long its session gets to end.
 const CLOSE: Duration = Duration::from_secs(5);
 

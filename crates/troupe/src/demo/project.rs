@@ -11,7 +11,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// How long a command of the project may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// What the project is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
+use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Wanted, instructions};
@@ -181,7 +182,7 @@ fn place(
         home: env.home.clone().unwrap_or_else(|| places.home.clone()),
         root: state.root.clone(),
         project: state.project.clone(),
-        branch: places.checkout.as_ref().and_then(|checkout| checkout.branch()),
+        branch: places.checkout.as_ref().and_then(Checkout::branch),
     })
 }
 

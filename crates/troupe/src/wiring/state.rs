@@ -1,7 +1,9 @@
 //! Where a session's files go. A Home that can't be written to stops no work: another folder takes its place,
 //! else memory does, and the person is told which and why.
 
+use std::fs::DirBuilder;
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,29 +58,29 @@ pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, 
     let Err(error) = probe(&places.projects) else {
         return (places, State::in_files(root, &cwd), notice);
     };
-    let reason = reason(&error, &root);
-    match temporary(env).and_then(|folder| probe(&folder).map(|()| folder)) {
-        Ok(folder) => {
-            let told = format!(
-                "{} can't be written to ({reason}); this session goes to {}; set TROUPE_HOME to choose the place",
-                root.display(),
-                folder.display()
-            );
-            (places, State::in_files(folder, &cwd), Some(told))
-        }
-        Err(_) => {
-            let told = format!(
-                "{} can't be written to ({reason}), nor can the folder for temporary files; this session is kept in \
-                 memory alone; set TROUPE_HOME to choose a place",
-                root.display()
-            );
-            (places, State::in_memory(root, &cwd), Some(told))
-        }
+    let refused = match notice {
+        Some(notice) => format!("{notice}, and that can't be written to either ({})", reason(&error, &root)),
+        None => format!("{} can't be written to ({})", root.display(), reason(&error, &root)),
+    };
+    let place = temporary(env).and_then(|folder| probe(&folder).map(|()| folder));
+    if let Ok(folder) = place {
+        let told = format!(
+            "{refused}; this session goes to {}; set TROUPE_HOME to choose the place",
+            folder.display()
+        );
+        return (places, State::in_files(folder, &cwd), Some(told));
     }
+    let told = format!(
+        "{refused}, nor can the folder for temporary files; this session is kept in memory alone; set TROUPE_HOME to \
+         choose a place"
+    );
+    (places, State::in_memory(root, &cwd), Some(told))
 }
 
-/// Writes a page into a file without a name: being allowed to is not enough on a full disk.
+/// Makes the folder, and writes a page into a file without a name there: being allowed to is not enough on a full
+/// disk.
 fn probe(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let mut file = tempfile::tempfile_in(folder)?;
     file.write_all(&[0; 4096])
 }
@@ -121,6 +123,8 @@ mod tests {
         let told = told.unwrap();
         assert!(state.lasts && state.root.starts_with(temp.path()), "{told}");
         assert!(told.contains(file.join("home").to_str().unwrap()) && told.contains("os error 20"), "{told}");
+        // The name is known beforehand, so that the session can be gone on with; the folder is checked to be ours.
+        assert_eq!(find(Places::of(&env), &env, true).1.root, state.root);
         let mode = state.root.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0);
     }

@@ -1,6 +1,7 @@
 //! A server on this machine that answers each request of the Messages API with one text, and keeps what it was
 //! asked.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc;
@@ -69,7 +70,7 @@ fn serve(stream: TcpStream, answer: &str) -> Asked {
     let mut text =
         String::from("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n");
     for event in events {
-        text.push_str(&format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+        write!(text, "event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()).unwrap();
     }
     stream.write_all(text.as_bytes()).unwrap();
     Asked { head, body: serde_json::from_slice(&body).unwrap() }

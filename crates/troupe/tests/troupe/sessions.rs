@@ -56,9 +56,11 @@ fn a_session_may_be_kept_from_disk() {
 #[test]
 fn five_may_start_at_once() {
     let stage = Stage::new();
-    let mut starts: Vec<_> =
-        (0..5).map(|_| stage.scripted(TWO).args(["-p", "hi"]).spawn().unwrap()).collect();
-    for start in starts.drain(..) {
+    let model = format!("script:{}", stage.write("model.script", TWO).display());
+    let start = |_| stage.troupe().args(["-p", "hi", "--model", &model]).spawn().unwrap();
+    // All are started before the first is waited for.
+    let starts: Vec<_> = (0..5).map(start).collect();
+    for start in starts {
         let ended = crate::stage::ended(start.wait_with_output().unwrap());
         assert_eq!(ended.clean(), "first\n");
     }

@@ -46,6 +46,10 @@ impl Stage {
     }
 
     /// Another program in the same surroundings.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the programs that a run starts are where this machine has them"
+    )]
     pub(crate) fn program(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command

@@ -9,7 +9,7 @@ use crate::frames;
 use crate::headless::Product;
 
 /// A request was done.
-pub(crate) fn success(id: &str, response: Value) -> Value {
+pub(crate) fn success(id: &str, response: &Value) -> Value {
     json!({
         "type": "control_response",
         "response": {"subtype": "success", "request_id": id, "response": response},

@@ -19,7 +19,7 @@ pub(crate) struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    fn envelope(&self, kind: &str, uuid: &str, message: Value) -> Value {
+    fn envelope(&self, kind: &str, uuid: &str, message: &Value) -> Value {
         let mut frame = json!({
             "type": kind,
             "uuid": uuid,
@@ -54,7 +54,7 @@ pub(crate) fn assistant(
         "stop_sequence": null,
         "usage": usage(used),
     });
-    sender.envelope("assistant", uuid, message)
+    sender.envelope("assistant", uuid, &message)
 }
 
 /// The made-up message by which a provider's failure is shown.
@@ -74,7 +74,7 @@ pub(crate) fn user(sender: Sender<'_>, uuid: &str, blocks: &[Block], result: Opt
         [Block::Text { text, citations }] if citations.is_empty() && result.is_none() => json!(text),
         blocks => json!(blocks),
     };
-    let mut frame = sender.envelope("user", uuid, json!({"role": "user", "content": content}));
+    let mut frame = sender.envelope("user", uuid, &json!({"role": "user", "content": content}));
     if let Some(result) = result {
         frame["tool_use_result"] = result.clone();
     }

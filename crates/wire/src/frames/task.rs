@@ -94,7 +94,7 @@ pub(crate) fn progress(session: &str, task: &Task, tool: &str, now: Time) -> Val
 }
 
 /// Something about a job changed.
-pub(crate) fn updated(session: &str, id: &str, patch: Value) -> Value {
+pub(crate) fn updated(session: &str, id: &str, patch: &Value) -> Value {
     system(session, "task_updated", json!({"task_id": id, "patch": patch}))
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn notification(session: &str, task: &Task, outcome: &Outcome, now: T
     fields["output_file"] = task.output.as_str().into();
     fields["summary"] = summary(task, outcome).into();
     fields["usage"] = usage;
-    [updated(session, &task.id, patch), system(session, "task_notification", fields)]
+    [updated(session, &task.id, &patch), system(session, "task_notification", fields)]
 }
 
 fn summary(task: &Task, outcome: &Outcome) -> String {

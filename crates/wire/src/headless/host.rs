@@ -8,7 +8,8 @@ use troupe_core::outcome::EndReason;
 use troupe_core::policy::{Answer, Mode};
 
 use super::Exit;
-use super::driver::{Asking, Driver};
+use super::driver::Driver;
+use super::questions::Asking;
 use super::queue;
 use super::reader::Read;
 use crate::ask;
@@ -34,7 +35,7 @@ impl Driver {
             Ok(Incoming::Request { id, subtype, request }) => {
                 let answer = self.request(&subtype, &request).await?;
                 let frame = match answer {
-                    Ok(response) => control::success(&id, response),
+                    Ok(response) => control::success(&id, &response),
                     Err(error) => control::failure(&id, &error),
                 };
                 self.frame(&frame).await
@@ -246,5 +247,14 @@ impl Driver {
             self.projection.host_denied(&question);
         }
         self.answer(&question, answer).await;
+    }
+
+    /// The answer to an interrupt: ids that still wait, and those that were dropped.
+    fn receipt(&self, cancelled: Option<&[InputId]>) -> Value {
+        let mut receipt = json!({"still_queued": self.queue.still_queued()});
+        if let Some(cancelled) = cancelled {
+            receipt["cancelled"] = json!(cancelled);
+        }
+        receipt
     }
 }

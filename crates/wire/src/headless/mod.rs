@@ -2,9 +2,11 @@
 //! object, or as a stream of frames.
 
 mod driver;
+mod ending;
 mod exit;
 mod host;
 mod options;
+mod questions;
 mod queue;
 mod reader;
 mod run;

@@ -39,7 +39,7 @@ impl Default for Options {
             child_text: false,
             states: StateEvents::Off,
             bypass_allowed: false,
-            agents_ceiling: Some(Duration::from_secs(600)),
+            agents_ceiling: Some(Duration::from_mins(10)),
             product: Product::default(),
         }
     }

@@ -23,9 +23,9 @@ where
 {
     let writer = Writer::new(io.output);
     let (asker, mut terminal) = match io.asker {
-        Asker::Terminal(reader) => (super::driver::Asking::terminal(), Some(Lines::new(reader))),
-        Asker::Host => (super::driver::Asking::host(), None),
-        Asker::Nobody => (super::driver::Asking::Nobody, None),
+        Asker::Terminal(reader) => (super::questions::Asking::terminal(), Some(Lines::new(reader))),
+        Asker::Host => (super::questions::Asking::host(), None),
+        Asker::Nobody => (super::questions::Asking::Nobody, None),
     };
     let mut driver = Driver::new(session, options, writer, Arc::clone(&io.tell), asker, io.signals);
     let exit = match drive(&mut driver, io.input, &mut terminal).await {

@@ -71,7 +71,7 @@ impl Host {
 
     /// The next frame; none at the end.
     pub(crate) async fn frame(&mut self) -> Option<Value> {
-        let limit = Duration::from_secs(3_600);
+        let limit = Duration::from_hours(1);
         let output = self.output.as_mut()?;
         let line = tokio::time::timeout(limit, output.next_line()).await.expect("a frame, or the end");
         line.unwrap().map(|line| {

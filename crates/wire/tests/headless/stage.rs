@@ -122,7 +122,7 @@ impl Stage {
     pub(crate) async fn exit(mut self) -> (Exit, Vec<serde_json::Value>, String) {
         self.host.hang_up();
         let rest = self.host.rest().await;
-        let exit = tokio::time::timeout(Duration::from_secs(3_600), self.run).await.unwrap().unwrap();
+        let exit = tokio::time::timeout(Duration::from_hours(1), self.run).await.unwrap().unwrap();
         let told = self.told.lock().unwrap().clone();
         (exit, rest, told)
     }

@@ -183,24 +183,25 @@ mod tests {
         assert_eq!(managed.at(&["availableModels"]).map(Node::value), Some(json!(["m"])));
     }
 
-    /// Few keys and little depth, so that all kinds of values meet at each key.
+    /// Few keys, mostly there, and little depth, so that all kinds of values meet at each key.
     fn any_object() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![
-            Just(json!(null)),
-            (0..3).prop_map(|n| json!(n)),
-            (0..3).prop_map(|n| json!([n])),
-            Just(json!({}))
-        ];
-        let object = |inner: BoxedStrategy<Value>| {
-            let key = prop_oneof![Just("a"), Just("fallbackModel"), Just("availableModels")];
-            prop::collection::btree_map(key, inner, 0..3)
-                .prop_map(|map| {
-                    map.into_iter().map(|(key, value)| (key.to_owned(), value)).collect::<Value>()
-                })
-                .boxed()
+        let leaf = || {
+            prop_oneof![
+                Just(json!(null)),
+                (0..3).prop_map(|n| json!(n)),
+                (0..3).prop_map(|n| json!([n])),
+                Just(json!({})),
+                Just(json!({"x": 1})),
+                Just(json!({"y": 2})),
+            ]
         };
-        let inner = prop_oneof![leaf.clone(), object(leaf.boxed())].boxed();
-        object(prop_oneof![inner.clone(), object(inner)].boxed())
+        let field = || prop::option::weighted(0.8, leaf());
+        let fields = (field(), field(), prop::option::of((field(), field())), field());
+        fields.prop_map(|(a, b, inner, list)| {
+            let inner = inner.map(|(c, d)| json!({"c": c, "d": d}));
+            let all = [("a", a), ("fallbackModel", b), ("b", inner), ("availableModels", list)];
+            all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+        })
     }
 
     fn any_node() -> impl Strategy<Value = Node> {

@@ -58,7 +58,7 @@ fn words_lose_their_quotes() {
         parse(line).parts[0].words.iter().map(|word| word.value.clone()).collect()
     };
     let known = |texts: &[&str]| texts.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>();
-    assert_eq!(values(r#"r\m 'a b'"c"\ d $'\x72\n' "#), known(&["rm", "a bc d", "r\n"]));
+    assert_eq!(values(r#"r\m 'a b'"c"e\ d $'\x72\n' "#), known(&["rm", "a bce d", "r\n"]));
     assert_eq!(values("r\\\nm x\\\n y"), known(&["rm", "x", "y"]));
     assert_eq!(values("echo 'it'\\''s' \"a\\\"b\\c\""), known(&["echo", "it's", "a\"b\\c"]));
     assert_eq!(
@@ -94,7 +94,10 @@ fn redirects_stand_apart_from_words() {
 
 #[test]
 fn the_folder_follows_cd() {
-    let folder = |line: &str| parse(line).parts.last().unwrap().folder.clone();
+    let folder = |line: &str| {
+        let parts = parse(line).parts;
+        parts.iter().rfind(|part| part.origin == Origin::Line).unwrap().folder.clone()
+    };
     let at = |steps: &[&str]| Folder::Known(steps.iter().map(|step| (*step).to_owned()).collect());
     assert_eq!(folder("cd a && cd ../b && ls"), at(&["a", "../b"]));
     assert_eq!(folder("(cd a); ls"), at(&[]));
@@ -126,7 +129,9 @@ fn what_can_not_be_followed_is_a_doubt() {
         assert!(parse(line).doubt.is_some(), "{line:?}");
     }
     assert!(parse(&"a".repeat(MAX_LINE + 1)).doubt.is_some());
-    assert!(parse(&"(".repeat(MAX_LINE)).doubt.is_some());
+    for opener in ["(", "$(", "if ", "{ ", "\"$(", "<<a ", "[[ ", "${", "a && ", "`\\`"] {
+        assert!(parse(&opener.repeat(MAX_LINE / opener.len())).doubt.is_some(), "{opener}");
+    }
     for line in ["ls -la | head", "git commit -m 'a (b) && c'", "echo é ü", "cat <<-E\n\tx\n\tE\nls"] {
         clear(line);
     }
@@ -134,6 +139,11 @@ fn what_can_not_be_followed_is_a_doubt() {
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn letters_of_other_scripts_are_words(word in "[\\p{L}&&[^\\x00-\\x7f]]{1,8}") {
+        prop_assert_eq!(programs(&format!("{word} | ls")), [word.as_str(), "ls"]);
+    }
 
     #[test]
     fn no_text_makes_it_panic(line in "\\PC{0,200}") {

@@ -132,16 +132,12 @@ impl Reader<'_> {
     }
 
     fn literal(&mut self, at: usize) -> usize {
-        match self.raw[at..].find('\'') {
-            Some(len) => {
-                self.value.push_str(&self.raw[at..at + len]);
-                at + len + 1
-            }
-            None => {
-                self.agrees = false;
-                self.raw.len()
-            }
-        }
+        let Some(len) = self.raw[at..].find('\'') else {
+            self.agrees = false;
+            return self.raw.len();
+        };
+        self.value.push_str(&self.raw[at..at + len]);
+        at + len + 1
     }
 
     /// `$'…'` from after its first quote.

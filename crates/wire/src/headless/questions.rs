@@ -1,0 +1,113 @@
+//! Questions of the session, put to whoever answers, and taken back when nobody need answer any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use troupe_core::ids::QuestionId;
+use troupe_core::input::Input;
+use troupe_core::policy::{Answer, Question};
+
+use super::Exit;
+use super::driver::Driver;
+use crate::ask::Desk;
+use crate::control::{self, Asked};
+use crate::frames::{self, State};
+
+/// Who is asked, and what is open there.
+pub(super) enum Asking {
+    Nobody,
+    Host { open: BTreeMap<String, Asked>, number: u64 },
+    Terminal(Desk),
+}
+
+impl Asking {
+    pub(super) fn host() -> Self {
+        Self::Host { open: BTreeMap::new(), number: 0 }
+    }
+
+    pub(super) fn terminal() -> Self {
+        Self::Terminal(Desk::default())
+    }
+
+    pub(super) fn has(&self, id: &QuestionId) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Host { open, .. } => open.values().any(|asked| asked.question.id == *id),
+            Self::Terminal(desk) => desk.questions().any(|question| question.id == *id),
+        }
+    }
+
+    pub(super) fn open(&self) -> Vec<QuestionId> {
+        match self {
+            Self::Nobody => Vec::new(),
+            Self::Host { open, .. } => open.values().map(|asked| asked.question.id.clone()).collect(),
+            Self::Terminal(desk) => desk.questions().map(|question| question.id.clone()).collect(),
+        }
+    }
+}
+
+impl Driver {
+    pub(super) async fn ask(&mut self, question: Arc<Question>) -> Result<(), Exit> {
+        let open = self.engine.questions().iter().any(|open| open.id == question.id);
+        if !open || self.asking.has(&question.id) {
+            return Ok(());
+        }
+        match &mut self.asking {
+            Asking::Nobody => {
+                let message = "Nobody can be asked in this run.".to_owned();
+                self.answer(&question, Answer::Deny { message, interrupt: false }).await;
+                Ok(())
+            }
+            Asking::Host { open, number } => {
+                *number += 1;
+                let id = format!("ask_{number}_{}", &frames::new_uuid()[..8]);
+                let (frame, asked) = control::request(&id, question);
+                open.insert(id, asked);
+                self.enter(State::RequiresAction).await?;
+                self.frame(&frame).await
+            }
+            Asking::Terminal(desk) => {
+                desk.open(question);
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn withdraw(&mut self, id: &QuestionId) -> Result<(), Exit> {
+        match &mut self.asking {
+            Asking::Nobody => Ok(()),
+            Asking::Host { open, .. } => {
+                let found = open.iter().find(|(_, asked)| asked.question.id == *id);
+                let Some(request) = found.map(|(request, _)| request.clone()) else { return Ok(()) };
+                open.remove(&request);
+                self.frame(&control::withdrawal(&request)).await
+            }
+            Asking::Terminal(desk) => {
+                if desk.close(id) {
+                    (self.tell)("\n(no answer is needed any more)\n");
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands an answer on.
+    pub(super) async fn answer(&mut self, question: &Question, answer: Answer) {
+        if let Err(error) = self.send(Input::Answer(question.id.clone(), answer)).await {
+            // It was withdrawn in the meantime.
+            tracing::debug!(%error, question = %question.id, "an answer came too late");
+        }
+    }
+
+    /// Whether a person is to answer something; puts the question if it is not on the screen.
+    pub(super) fn puts_a_question(&mut self) -> bool {
+        let Asking::Terminal(desk) = &mut self.asking else { return false };
+        if let Some(question) = desk.show() {
+            let roster = self.engine.roster();
+            let asker = roster.iter().find(|member| member.header.agent == question.agent);
+            let address = asker.map_or(question.agent.as_str(), |member| member.header.address.as_str());
+            (self.tell)(&crate::ask::prompt(&question, address));
+        }
+        desk.current().is_some()
+    }
+}
