@@ -117,6 +117,13 @@ impl AgentState {
         files.into_iter().map(|(_, path)| path).collect()
     }
 
+    /// The contents of files are out of the model's sight: what was seen of them must be read again.
+    pub fn lose_sight(&mut self) {
+        for (_, seen) in self.seen.values_mut() {
+            seen.part = Part::Lines(Vec::new());
+        }
+    }
+
     /// Applies one effect.
     pub fn apply(&mut self, effect: &Effect) {
         match effect {

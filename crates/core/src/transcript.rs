@@ -164,7 +164,8 @@ impl Transcript {
                 }
             }
             Body::Set(setting) => Arc::make_mut(&mut self.state).set(setting),
-            Body::User { .. } | Body::Summary { .. } | Body::Closed(_) => {}
+            Body::Summary { .. } => Arc::make_mut(&mut self.state).lose_sight(),
+            Body::User { .. } | Body::Closed(_) => {}
         }
         self.entries.push(entry);
     }

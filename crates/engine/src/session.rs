@@ -199,7 +199,7 @@ impl Session {
         let mut warnings = Vec::new();
         let (Start::New(id) | Start::Resume(id)) = &start;
         let shared = Shared::new(parts, config, id.clone());
-        let lease = match Lease::take(&shared.paths.lease()) {
+        let lease = match Lease::take(&shared.paths.lease()).await {
             Ok(lease) => Some(lease),
             Err(error @ LeaseError::Held { .. }) => return Err(error.into()),
             Err(error) => {

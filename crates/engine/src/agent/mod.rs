@@ -6,7 +6,7 @@ mod calls;
 mod compact;
 mod gate;
 mod report;
-mod resolve;
+pub(crate) mod resolve;
 mod sample;
 
 pub(crate) use actor::Actor;

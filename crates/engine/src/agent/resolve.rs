@@ -20,7 +20,7 @@ pub(super) fn resolve(access: &mut [Access], place: &Place) {
 }
 
 /// The path with links followed as far as it exists. What can't be followed (a loop) stays as it is.
-fn real(path: &Path) -> PathBuf {
+pub(crate) fn real(path: &Path) -> PathBuf {
     real_within(path, HOPS)
 }
 

@@ -5,6 +5,11 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a held lease is tried again, and the pause between.
+const TRIES: usize = 10;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A session's lease; held as long as this lives.
 #[derive(Debug)]
@@ -40,11 +45,22 @@ pub enum LeaseError {
 }
 
 impl Lease {
-    /// Takes the lease, without waiting.
+    /// Takes the lease. One that is held is tried for a moment: a process that was just being started by the
+    /// last holder keeps its lock until it runs its own program.
     ///
     /// # Errors
     /// See [`LeaseError`].
-    pub fn take(path: &Path) -> Result<Self, LeaseError> {
+    pub async fn take(path: &Path) -> Result<Self, LeaseError> {
+        for _ in 0..TRIES {
+            match Self::try_take(path) {
+                Err(LeaseError::Held { .. }) => tokio::time::sleep(PAUSE).await,
+                other => return other,
+            }
+        }
+        Self::try_take(path)
+    }
+
+    fn try_take(path: &Path) -> Result<Self, LeaseError> {
         let io = |source| LeaseError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io)?;
@@ -77,16 +93,16 @@ mod tests {
     use super::*;
 
     // proves: F226
-    #[test]
-    fn a_second_one_is_told_who_holds_it() {
+    #[tokio::test(start_paused = true)]
+    async fn a_second_one_is_told_who_holds_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s/lease");
-        let first = Lease::take(&path).unwrap();
-        match Lease::take(&path) {
+        let first = Lease::take(&path).await.unwrap();
+        match Lease::take(&path).await {
             Err(LeaseError::Held { holder }) => assert_eq!(holder, std::process::id().to_string()),
             other => panic!("{other:?}"),
         }
         drop(first);
-        Lease::take(&path).unwrap();
+        Lease::take(&path).await.unwrap();
     }
 }

@@ -11,11 +11,12 @@ use troupe_core::def::{AgentDef, in_pool};
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, QuestionId, SessionId};
 use troupe_core::policy::{Answer, Behaviour, Question, Rules, Scope, Update};
-use troupe_core::ports::tool::Tool;
+use troupe_core::ports::tool::{Place, Tool};
 
 use super::Row;
 use super::account::Totals;
 use super::jobs::Jobs;
+use crate::agent::resolve::real;
 use crate::bus::Bus;
 use crate::session::{Config, Member, Parts};
 use crate::store::SessionPaths;
@@ -61,7 +62,7 @@ impl Shared {
             jobs: Jobs::default(),
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),
             token: CancellationToken::new(),
-            rules: RwLock::new(Arc::new(config.leave.rules.clone())),
+            rules: RwLock::new(Arc::new(with_links(config.leave.rules.clone(), &config))),
             totals: Mutex::default(),
             agents: Mutex::default(),
             questions: Mutex::default(),
@@ -158,7 +159,7 @@ impl Shared {
                     return Err(fault.to_string());
                 }
             }
-            *guard = Arc::new(next);
+            *guard = Arc::new(with_links(next, &self.config));
         }
         match &self.config.leave.save {
             Some(save) => save(update),
@@ -214,6 +215,15 @@ impl Shared {
             tasks.shutdown().await;
         }
     }
+}
+
+/// The rules, those that deny or ask with the links that they name followed.
+fn with_links(mut rules: Rules, config: &Config) -> Rules {
+    let place = &config.place;
+    let roots = std::iter::once(&place.cwd).chain(&place.roots).cloned().collect();
+    let place = Place { cwd: place.cwd.clone(), home: place.home.clone(), roots };
+    rules.resolve(&place, real);
+    rules
 }
 
 /// What the model is told when a question can't be put to anybody.

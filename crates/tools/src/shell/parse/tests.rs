@@ -137,6 +137,28 @@ fn what_can_not_be_followed_is_a_doubt() {
     }
 }
 
+// proves: E3
+#[test]
+fn a_line_only_reads_when_all_of_it_does() {
+    for line in
+        ["ls 2>/dev/null | wc -l 2>&1", "echo $(ls)", "sleep 1 && test -f a", "cat <<< x", "LANG=C sort a"]
+    {
+        assert!(parse(line).is_read_only(), "{line}");
+    }
+    for line in [
+        "ls > out",
+        "echo $(rm x)",
+        "ls; make",
+        "sh -c ls",
+        "PATH=. ls",
+        "cat $x",
+        "f() { ls; }",
+        "{ ls; } > out",
+    ] {
+        assert!(!parse(line).is_read_only(), "{line}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
