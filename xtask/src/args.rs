@@ -11,7 +11,11 @@ cargo xtask test [--install] [--quick]   set up, tidy, format, lints, tests, doc
     --install   also install the system packages that are missing (implied when CI is set)
     --quick     no set-up and no doc tests
 cargo xtask tidy                         the rules that neither the compiler nor clippy can hold
-cargo xtask bench [micro]                benchmarks
+cargo xtask bench [micro]                the bench targets of the crates
+cargo xtask bench bare --url http://HOST:PORT --log FILE
+                                         sends a recorded run again, as a floor
+cargo xtask bench agents --bin FILE --mock FILE [--k 64] [--rounds 5]
+                                         the binary with many sub-agents beside that floor
 cargo xtask requirements                 each requirement with the tests that prove it";
 
 /// One command line.
@@ -31,10 +35,9 @@ pub(crate) fn parse(words: &[String]) -> Result<Command> {
         [] | ["help" | "-h" | "--help"] => Ok(Command::Help),
         ["tidy"] => Ok(Command::Tidy),
         ["requirements"] => Ok(Command::Requirements),
-        ["bench"] => Ok(Command::Bench(Suite::Micro)),
-        ["bench", name] => match Suite::named(name) {
-            Some(suite) => Ok(Command::Bench(suite)),
-            None => bail!("no benchmark is called {name:?}\n{USAGE}"),
+        ["bench", words @ ..] => match Suite::parse(words) {
+            Ok(suite) => Ok(Command::Bench(suite)),
+            Err(error) => bail!("{error}\n{USAGE}"),
         },
         ["test", flags @ ..] => {
             let mut options = Options::default();
@@ -68,15 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn bench_takes_the_first_suite_unless_one_is_named() {
-        assert_eq!(parsed("bench").unwrap(), Command::Bench(Suite::Micro));
-        assert_eq!(parsed("bench micro").unwrap(), Command::Bench(Suite::Micro));
-        assert!(parsed("bench macro").is_err());
-    }
-
-    #[test]
     fn unknown_words_are_refused_with_the_usage() {
-        for line in ["tests", "test --fast", "tidy now", "requirements E3"] {
+        for line in ["tests", "test --fast", "tidy now", "requirements E3", "bench macro"] {
             let error = parsed(line).unwrap_err().to_string();
             assert!(error.contains("cargo xtask test"), "{line}: {error}");
         }

@@ -41,7 +41,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Help => Ok(true),
         Command::Tidy => Ok(tidy::run(&Tree::read(&project)?, &project)),
         Command::Test(options) => test::run(&project, options),
-        Command::Bench(suite) => bench::run(&project, suite),
+        Command::Bench(suite) => bench::run(&project, &suite),
         Command::Requirements => {
             print!("{}", requirements::report(&Tree::read(&project)?));
             Ok(true)

@@ -54,7 +54,7 @@ fn input(run: &Run) -> Result<Option<String>, Fault> {
 async fn play(wired: Wired, prompt: Option<String>, trail: &Trail) -> Result<u8, Fault> {
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
-    let Wired { parts, config, start, lasts, asked, options } = wired;
+    let Wired { parts, config, start, lasts, scratch: _scratch, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
     if lasts {

@@ -291,6 +291,11 @@ impl Actor {
 
     /// The agent was cancelled: what is open is answered, what runs is ended.
     async fn cancelled(&mut self) -> Envelope {
+        let nothing_open = matches!(next_step(self.transcript(), &self.left()), Step::Yield(_) | Step::Done);
+        if self.row.header.resident && self.run.is_none() && nothing_open {
+            // The end of the last run stands there already; a session that closes adds no other.
+            return self.envelope(EndReason::Cancelled, None);
+        }
         for call in self.transcript().open_calls() {
             if let Err(error) = self.answer(&call.id, CANCELLED).await {
                 return self.unwritten(&error);

@@ -89,6 +89,7 @@ pub(crate) async fn open_main(
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
     drain.restore(writer.transcript()).await.map_err(crate::store::StoreError::from)?;
+    let prompt_waits = !drain.is_empty();
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
@@ -101,7 +102,7 @@ pub(crate) async fn open_main(
         actor.open(&[]).await?;
     }
     let step = next_step(actor.transcript(), &actor.left());
-    let pending = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    let pending = prompt_waits || !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
     if let Step::Yield(reason) = step
         && actor.transcript().replies() > 0
     {

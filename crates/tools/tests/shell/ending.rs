@@ -83,10 +83,18 @@ async fn grandchildren_in_sessions_of_their_own_are_ended_on_cancel() {
 }
 
 #[tokio::test]
-async fn a_stopped_process_ends_too() {
+async fn a_stopped_process_is_ended_in_the_same_way() {
     let world = World::new();
-    let script = format!("echo > ready; kill -STOP $$; : {}", name(&world));
+    let clean = world.work().join("CLEAN");
+    let script = format!(
+        "trap 'touch {}' EXIT\n\
+         (until grep -q '^State:.T' /proc/$$/status; do :; done; echo > ready) &\n\
+         kill -STOP $$; : {}",
+        clean.display(),
+        name(&world)
+    );
     cancelled(&world, &script).await;
+    assert!(clean.exists());
     assert_eq!(alive(&name(&world)), Vec::<String>::new());
 }
 
@@ -191,8 +199,8 @@ async fn a_background_job_lives_as_long_as_its_processes() {
     let mut agent = Agent::main(&world);
     let (name, go) = (name(&world), fifo(&world.work(), "go"));
     let ready = fifo(&world.work(), "ready");
-    let child = "while kill -0 $PPID 2>/dev/null; do :; done; echo > ready; read -r x < go; echo $x";
-    let command = format!("bash -c '{child}; : {name}' &\n echo shell done");
+    let child = "while kill -0 $0 2>/dev/null; do :; done; echo > ready; read -r x < go; echo $x";
+    let command = format!("bash -c '{child}; : {name}' $$ &\n echo shell done");
     let out = agent.call(&bash(), json!({"command": command, "run_in_background": true})).await;
     assert_eq!(field(&out, "backgroundTaskId"), "b1");
     // The shell is gone; every limit that might follow from it passes.

@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tempfile::TempDir;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
@@ -39,6 +40,8 @@ pub(crate) struct Wired {
     pub(crate) start: Start,
     /// Whether the session can be resumed afterwards.
     pub(crate) lasts: bool,
+    /// Goes when the run does.
+    pub(crate) scratch: Option<TempDir>,
     /// Who is asked what needs leave.
     pub(crate) asked: Asked,
     /// How the frontend behaves.
@@ -126,7 +129,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);
-    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts: state.lasts, asked, options })))
+    let State { lasts, scratch, .. } = state;
+    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, scratch, asked, options })))
 }
 
 fn sources(run: &Run) -> Result<Sources, Fault> {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::io::Errno;
+use tempfile::TempDir;
 use troupe_core::ports::journal::Journal;
 use troupe_engine::journal::{FileJournal, Locking, MemoryJournal};
 use troupe_engine::load::project_key::project_key;
@@ -24,17 +25,20 @@ pub(crate) struct State {
     pub(crate) journal: Arc<dyn Journal>,
     /// Whether anything is left when the process ends.
     pub(crate) lasts: bool,
+    /// What must not outlive the run: output of commands of a session that is kept from disk.
+    pub(crate) scratch: Option<TempDir>,
 }
 
 impl State {
     /// State in the files below a folder.
     pub(crate) fn in_files(root: PathBuf, cwd: &Path) -> Self {
         let journal = Arc::new(FileJournal::new(root.clone(), Locking::Leased));
-        Self { root, project: project_key(cwd), journal, lasts: true }
+        Self { root, project: project_key(cwd), journal, lasts: true, scratch: None }
     }
 
     fn in_memory(root: PathBuf, cwd: &Path) -> Self {
-        Self { root, project: project_key(cwd), journal: Arc::new(MemoryJournal::default()), lasts: false }
+        let journal = Arc::new(MemoryJournal::default());
+        Self { root, project: project_key(cwd), journal, lasts: false, scratch: None }
     }
 }
 
@@ -44,8 +48,9 @@ pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, 
     let home = places.projects.parent().unwrap_or(&places.state).to_owned();
     if !persist {
         // Output of commands is still kept in files, for as long as the run lasts.
-        let state = State::in_memory(temporary(env).unwrap_or(home), &cwd);
-        return (places, state, None);
+        let scratch = temporary(env).ok();
+        let root = scratch.as_ref().map_or(home, |folder| folder.path().to_owned());
+        return (places, State { scratch, ..State::in_memory(root, &cwd) }, None);
     }
     let (places, notice) = match places.clone().with_state(env) {
         Ok((places, notice)) => (places, notice.map(|notice| notice.to_string())),
@@ -62,8 +67,9 @@ pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, 
         Some(notice) => format!("{notice}, and that can't be written to either ({})", reason(&error, &root)),
         None => format!("{} can't be written to ({})", root.display(), reason(&error, &root)),
     };
-    let place = temporary(env).and_then(|folder| probe(&folder).map(|()| folder));
+    let place = temporary(env).and_then(|folder| probe(folder.path()).map(|()| folder));
     if let Ok(folder) = place {
+        let folder = folder.keep();
         let told = format!(
             "{refused}; this session goes to {}; set TROUPE_HOME to choose the place",
             folder.display()
@@ -86,9 +92,9 @@ fn probe(folder: &Path) -> io::Result<()> {
 }
 
 /// A new folder of ours alone, with a name that nobody can know beforehand.
-fn temporary(env: &Env) -> io::Result<PathBuf> {
+fn temporary(env: &Env) -> io::Result<TempDir> {
     let temp = env.path(&TMPDIR).unwrap_or_else(|| "/tmp".into());
-    Ok(tempfile::Builder::new().prefix("troupe-").tempdir_in(temp)?.keep())
+    tempfile::Builder::new().prefix("troupe-").tempdir_in(temp)
 }
 
 fn reason(error: &io::Error, folder: &Path) -> String {

@@ -109,10 +109,12 @@ fn a_closed_stdout_is_no_bug() {
 fn a_bare_run_has_few_tools_and_no_instructions() {
     let stage = Stage::new();
     stage.write("work/AGENTS.md", "Speak like a pirate.");
-    let usual = "agent main\nreply\nexpect \"pirate\"\nexpect \"Grep\"\ntext \"aye\"\n";
-    assert_eq!(stage.play(usual, &["-p", "hi"]).clean(), "aye\n");
-    let ended = stage.play(usual, &["-p", "hi", "--bare"]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
+    for word in ["pirate", "Grep"] {
+        let script = format!("agent main\nreply\nexpect {word:?}\ntext \"aye\"\n");
+        assert_eq!(stage.play(&script, &["-p", "hi"]).clean(), "aye\n");
+        let ended = stage.play(&script, &["-p", "hi", "--bare"]);
+        assert_eq!(ended.code, Some(1), "{word}: {ended:?}");
+    }
 }
 
 #[test]

@@ -48,7 +48,9 @@ fn what_is_not_there_is_said() {
 #[test]
 fn a_session_may_be_kept_from_disk() {
     let stage = Stage::new();
-    assert_eq!(stage.play(TWO, &["-p", "hi", "--no-session-persistence"]).out, "first\n");
+    assert_eq!(stage.play(TWO, &["-p", "hi", "--no-session-persistence"]).clean(), "first\n");
+    assert_eq!(std::fs::read_dir(stage.path("tmp")).unwrap().count(), 0);
+    assert!(!stage.path("home/.troupe").exists());
     stage.play(TWO, &["-p", "hi", "--continue"]).says(1, &["no session"]);
 }
 

@@ -38,19 +38,17 @@ where
 async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) -> Result<Exit, Exit> {
     let history = driver.engine.entries(&AgentId::main(), 0).await.unwrap_or_default();
     let mut ear = driver.engine.subscribe(driver.wants_deltas());
-    let mut open = driver.engine.is_pending();
     for entry in &history {
-        match &entry.body {
-            Body::User { cause: Some(cause), .. } => driver.queue.knows(cause),
-            Body::Closed(_) => open = false,
-            _ => {}
+        if let Body::User { cause: Some(cause), .. } = &entry.body {
+            driver.queue.knows(cause);
         }
         driver.projection.pass_over(entry);
     }
     for waiting in driver.engine.waiting(&AgentId::main()) {
         driver.queue.knows(&waiting.id);
     }
-    if open {
+    // Its end is heard also when it came before this: the first to listen hears all since the session was opened.
+    if driver.engine.is_pending() {
         let at = history.last().map(|entry| entry.at).unwrap_or_default();
         driver.projection.resume_turn(at);
     }
