@@ -1,5 +1,5 @@
 //! What an agent costs beside others: many sub-agents at once in one process, on a scripted model, with their
-//! transcripts on disk. Each reads one file three times.
+//! transcripts on disk. Each reads three small files, one after the other.
 //!
 //! `cargo bench -p troupe-testkit --bench agents`
 
@@ -35,10 +35,12 @@ use troupe_testkit::world::{say, session};
 
 /// The definition that the sub-agents run.
 const DEFINITION: &str = "general-purpose";
-/// What the file says, again and again.
+/// What each of them reads.
+const FILES: [&str; 3] = ["a.txt", "b.txt", "c.txt"];
+/// What a file says, again and again.
 const WORDS: &str = "one line of a file of a few hundred bytes";
 /// What each sub-agent says at the end.
-const REPORT: &str = "All three times it said the same.";
+const REPORT: &str = "They all say the same.";
 /// Threads of the runtime, as the binary has them.
 const WORKERS: usize = 2;
 /// The longest that a run may take.
@@ -62,14 +64,18 @@ impl AllAtOnce {
     fn new(agents: usize) -> Self {
         let mut script = "agent main\nreply\n".to_owned();
         for n in 0..agents {
-            let call = "call Agent description=\"read a file\" subagent_type=";
-            writeln!(script, "  {call}{DEFINITION} prompt=\"job {n}: read a.txt three times\"").unwrap();
+            let call = "call Agent description=\"read files\" subagent_type=";
+            writeln!(script, "  {call}{DEFINITION} prompt=\"job {n}: read the three files\"").unwrap();
         }
-        writeln!(script, "reply \"All of them have read it.\"\nagent {DEFINITION}\nreply\n  gate all")
+        writeln!(script, "reply \"All of them have read them.\"\nagent {DEFINITION}\nreply\n  gate all")
             .unwrap();
-        let read = "  call Read file_path=a.txt\n";
-        let again = format!("reply\n  expect \"{WORDS}\"\n{read}");
-        write!(script, "{read}{again}{again}reply\n  expect \"{WORDS}\"\n  text \"{REPORT}\"\n").unwrap();
+        for (n, file) in FILES.iter().enumerate() {
+            if n > 0 {
+                writeln!(script, "reply\n  expect \"{WORDS}\"").unwrap();
+            }
+            writeln!(script, "  call Read file_path={file}").unwrap();
+        }
+        writeln!(script, "reply\n  expect \"{WORDS}\"\n  text \"{REPORT}\"").unwrap();
         Self { script: ScriptModel::parse("agents", &script).unwrap(), awaited: AtomicUsize::new(agents) }
     }
 }
@@ -99,7 +105,9 @@ impl Model for AllAtOnce {
 /// A world for so many sub-agents, with its transcripts on disk.
 fn world(agents: usize) -> World {
     let mut world = World::new(Arc::new(AllAtOnce::new(agents)));
-    world.write("a.txt", &format!("{WORDS}\n").repeat(10));
+    for file in FILES {
+        world.write(file, &format!("{WORDS}\n").repeat(10));
+    }
     world.journal = Arc::new(FileJournal::new(world.config.place.root.clone(), Locking::Leased));
     world.config.leave.mode = Some(Mode::BypassPermissions);
     world.config.ceilings.live_agents = agents + 1;
@@ -118,11 +126,11 @@ async fn run(world: &World, agents: usize) {
     assert_eq!(ended.ending, Ending::Completed, "{ended:?}");
     let entries = session.entries(&AgentId::main(), 0).await.unwrap();
     let reports = entries.iter().filter(|entry| is_report(&entry.body)).count();
-    assert_eq!(reports, agents);
+    assert_eq!(reports, agents, "{entries:?}");
     session.close(LIMIT).await;
 }
 
-/// Whether it is the result of an agent that read what it was to read.
+/// Whether it is the result of an agent that read all it was to read.
 fn is_report(body: &Body) -> bool {
     let Body::Result { blocks, .. } = body else { return false };
     matches!(&**blocks, [Block::ToolResult { content, is_error: false, .. }] if text_of(content).contains(REPORT))
@@ -131,7 +139,7 @@ fn is_report(body: &Body) -> bool {
 /// Says the prompt, and waits for the main agent's end.
 async fn work(session: &Session) -> Arc<Envelope> {
     let mut events = session.subscribe(false);
-    say(session, 1, "Have the file read.").await;
+    say(session, 1, "Have the files read.").await;
     loop {
         match events.next().await {
             Heard::Event(event) if event.agent.is_main() => {

@@ -120,6 +120,9 @@ variables! {
     ANTHROPIC_MODEL: Exact, Kind::Text, "The model to use.";
     SUBAGENT_MODEL: Prefixed, Kind::Text, "The model of all sub-agents; inherit leaves it to each.";
     MAX_RETRIES: Prefixed, Kind::Number, "Most tries of a request after the first.";
+    OVERLOAD_LIMIT_MS: Prefixed, Kind::Number, "How long an overloaded provider is tried in all, in ms.";
+    FIRST_BYTE_LIMIT_MS: Prefixed, Kind::Number, "How long a reply may take to begin, in ms.";
+    STREAM_IDLE_LIMIT_MS: Prefixed, Kind::Number, "How long a begun reply may be silent, in ms.";
     DISABLE_EXPERIMENTAL_BETAS: Prefixed, OFF, "Send no beta flags, for gateways that refuse them.";
 
     // Tools.

@@ -1,11 +1,13 @@
 //! Which provider answers, and what it is given. Nothing is used that the person did not name.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use reqwest::Url;
 use troupe_engine::load::variables as var;
+use troupe_engine::load::variables::Variable;
 use troupe_engine::load::{Env, Settings};
-use troupe_models::anthropic::{self, Auth, HELPER_TTL};
+use troupe_models::anthropic::{self, Auth, HELPER_TTL, IdleLimits};
 use troupe_models::detect::Server;
 use troupe_models::{Config, Provider, RetryPolicy};
 
@@ -47,6 +49,7 @@ pub(super) fn choose(
             betas.iter().map(|beta| beta.trim().to_owned()).filter(|beta| !beta.is_empty()).collect();
     }
     config.extra_ca = certificates(env);
+    config.idle = idle(env);
     let key_source = match config.auth {
         Auth::Key(_) => var::ANTHROPIC_API_KEY.name,
         Auth::Helper { .. } => "apiKeyHelper",
@@ -101,13 +104,33 @@ fn certificates(env: &Env) -> Vec<PathBuf> {
 }
 
 fn retry(env: &Env) -> RetryPolicy {
-    let usual = RetryPolicy::default();
-    let again = env.number(&var::MAX_RETRIES).unwrap_or_else(|bad| {
+    let mut policy = RetryPolicy::default();
+    if let Some(again) = number(env, &var::MAX_RETRIES) {
+        policy.tries = u32::try_from(again).unwrap_or(u32::MAX).saturating_add(1);
+    }
+    if let Some(limit) = number(env, &var::OVERLOAD_LIMIT_MS) {
+        policy.overload = Duration::from_millis(limit);
+    }
+    policy
+}
+
+fn idle(env: &Env) -> IdleLimits {
+    let mut limits = IdleLimits::default();
+    if let Some(limit) = number(env, &var::FIRST_BYTE_LIMIT_MS) {
+        limits.first_byte = Duration::from_millis(limit);
+    }
+    if let Some(limit) = number(env, &var::STREAM_IDLE_LIMIT_MS) {
+        limits.byte = Duration::from_millis(limit);
+    }
+    limits
+}
+
+/// A number of the environment; one that is none is told and left out.
+fn number(env: &Env, variable: &Variable) -> Option<u64> {
+    env.number(variable).unwrap_or_else(|bad| {
         warn(bad);
         None
-    });
-    let tries = again.map_or(usual.tries, |again| u32::try_from(again).unwrap_or(u32::MAX).saturating_add(1));
-    RetryPolicy { tries, ..usual }
+    })
 }
 
 #[cfg(test)]

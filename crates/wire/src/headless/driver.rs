@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use troupe_core::entry::Body;
-use troupe_core::event::Event;
+use troupe_core::event::{Event, EventKind, Notice};
 use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::outcome::{EndReason, Ending, Envelope};
@@ -112,6 +112,24 @@ impl Driver {
         (self.tell)(&format!("troupe: {}\n", text.chars().map(plain).collect::<String>()));
     }
 
+    /// Tells people what a host would get as frames: whoever waits must see for what.
+    fn tell_notice(&self, notice: &Notice) {
+        match notice {
+            Notice::Retry(retry) => {
+                let most = retry.most.map_or_else(String::new, |most| format!(" of {most}"));
+                let (attempt, wait) = (retry.attempt, retry.delay.as_secs_f32());
+                self.tell(&format!(
+                    "the model's server: {}; trying again in {wait:.1} s (try {attempt}{most})",
+                    retry.error
+                ));
+            }
+            Notice::Warning(text) => self.tell(text),
+            Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
+            // The result lists denials.
+            Notice::Denied { .. } => {}
+        }
+    }
+
     /// Writes a frame, if frames are wanted.
     pub(super) async fn frame(&mut self, frame: &Value) -> Result<(), Exit> {
         if !self.is_stream() || (self.muted && frame["subtype"] != "session_state_changed") {
@@ -143,6 +161,11 @@ impl Driver {
 
     pub(super) async fn hear(&mut self, event: &Event) -> Result<(), Exit> {
         self.now = event.at;
+        if !self.is_stream()
+            && let EventKind::Notice(notice) = &event.kind
+        {
+            self.tell_notice(notice);
+        }
         let engine = &self.engine;
         self.projection.hear(event, &|id| engine.job(id));
         self.flush().await
