@@ -25,6 +25,8 @@ pub mod state;
 pub mod time;
 pub mod transcript;
 pub mod turn;
+#[cfg(test)]
+mod turn_tests;
 pub mod usage;
 
 /// A boxed future, for the object-safe seams in [`ports`].

@@ -230,18 +230,18 @@ impl Transcript {
         let Some(Body::Assistant { blocks, .. }) = self.last_reply().map(|entry| &entry.body) else {
             return Vec::new();
         };
+        let Some(at) = self.last_reply else { return Vec::new() };
         let open = |block: &Block| {
             let Block::ToolUse { id, name, input } = block else { return None };
             let call = self.calls.get(id)?;
-            let here = Some(call.reply) == self.last_reply;
-            (here && call.result.is_none()).then(|| OpenCall {
+            call.result.is_none().then(|| OpenCall {
                 id: id.clone(),
                 tool: name.clone(),
                 input: input.clone(),
                 started: call.started.is_some(),
             })
         };
-        blocks.iter().filter_map(open).collect()
+        self.distinct(blocks, at).iter().filter_map(open).collect()
     }
 
     /// Text of the last reply, else of the last that had text (A6).
@@ -302,11 +302,10 @@ impl Transcript {
                 Body::User { blocks, .. } => view.user(sendable(blocks, false)),
                 Body::Assistant { stop: Stop::Cut, .. } => {}
                 Body::Assistant { blocks, .. } => {
-                    view.assistant(sendable(blocks, switched.is_some_and(|switch| at < switch)));
+                    let blocks = self.distinct(blocks, at);
+                    view.assistant(sendable(&blocks, switched.is_some_and(|switch| at < switch)));
                     for block in blocks.iter() {
-                        if let Block::ToolUse { id, .. } = block
-                            && self.calls.get(id).is_some_and(|call| call.reply == at)
-                        {
+                        if let Block::ToolUse { id, .. } = block {
                             view.user(self.result_of(id));
                         }
                     }
@@ -321,6 +320,23 @@ impl Transcript {
             }
         }
         view.messages
+    }
+
+    /// The blocks of the reply at `at` without calls whose id was used before: their results can't be told
+    /// apart. Only other programs write such.
+    fn distinct(&self, blocks: &Blocks, at: usize) -> Blocks {
+        let mut seen = HashSet::new();
+        let is_new = |block: &Block| match block {
+            Block::ToolUse { id, .. } => {
+                seen.insert(id.clone()) && self.calls.get(id).is_some_and(|call| call.reply == at)
+            }
+            _ => true,
+        };
+        let keep: Vec<bool> = blocks.iter().map(is_new).collect();
+        if keep.iter().all(|keep| *keep) {
+            return Arc::clone(blocks);
+        }
+        blocks.iter().zip(keep).filter(|(_, keep)| *keep).map(|(block, _)| block.clone()).collect()
     }
 
     fn result_of(&self, id: &CallId) -> Blocks {

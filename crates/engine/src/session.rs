@@ -7,7 +7,7 @@ use std::time::Duration;
 use troupe_core::budget::Limits;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
-use troupe_core::ids::{AgentId, InputId, JobId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
@@ -239,6 +239,12 @@ impl Session {
     /// How the last run of a resumed session ended, when nothing is pending.
     pub fn last_end(&self) -> Option<&troupe_core::outcome::Envelope> {
         self.opened.last_end.as_ref()
+    }
+
+    /// The last entry of the main agent's transcript before it began to work: the first to listen hears of all
+    /// that came after it, even when the work was done before anyone listened.
+    pub fn history_end(&self) -> Option<&EntryId> {
+        self.opened.before.as_ref()
     }
 
     /// The main agent's transcript.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// The longest wait for one process or one state, in a debug build on a busy machine.
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_mins(1);
 
 /// The environment variable that every process of a stage has, with the stage's own value.
 pub const MARK: &str = "TROUPE_TEST_RUN";

@@ -46,7 +46,7 @@ impl Plan {
                 starts.insert(*part, format!("toolu_main_{reply}_{block}"));
             }
             if parts.is_empty() {
-                plan.calls(stage, "main", String::new(), reply);
+                plan.calls(stage, "main", "", reply);
             }
         }
         writeln!(plan.script, "reply \"{LAST}\"").unwrap();
@@ -54,7 +54,7 @@ impl Plan {
             writeln!(plan.script, "agent general-purpose /part {part} of it/").unwrap();
             for reply in 0..4 {
                 plan.script.push_str("reply\n");
-                plan.calls(stage, part, start.clone(), reply);
+                plan.calls(stage, part, &start, reply);
             }
             writeln!(plan.script, "reply \"part {part} is done\"").unwrap();
         }
@@ -62,14 +62,14 @@ impl Plan {
     }
 
     /// The calls of one reply: two commands; or a file read and a command; or that file edited and a command.
-    fn calls(&mut self, stage: &Stage, who: &str, start: String, reply: usize) {
+    fn calls(&mut self, stage: &Stage, who: &str, start: &str, reply: usize) {
         let file = |n: usize| stage.path(&format!("work/{who}-{n}.txt"));
         let log = stage.path("effects");
         let bash = |plan: &mut Self, block: usize| {
             let mark = format!("{who}-{reply}-{block};");
             let command = format!("echo '{mark}' >> {}; echo said '{mark}'", log.display());
             writeln!(plan.script, "call Bash {}", serde_json::json!({"command": command})).unwrap();
-            plan.effects.insert((start.clone(), reply, block), mark);
+            plan.effects.insert((start.to_owned(), reply, block), mark);
         };
         match reply % 3 {
             0 => bash(self, 0),
@@ -83,7 +83,7 @@ impl Plan {
                     "file_path": file(reply - 1), "old_string": "begin\n", "new_string": format!("begin\n{mark}\n"),
                 });
                 writeln!(self.script, "call Edit {edit}").unwrap();
-                self.effects.insert((start.clone(), reply, 0), mark);
+                self.effects.insert((start.to_owned(), reply, 0), mark);
             }
         }
         bash(self, 1);
@@ -193,8 +193,11 @@ fn progress(folder: &Path) -> u64 {
 
 /// Starts what is to be done next: the session with its prompt, or what is left of it.
 fn start(stage: &Stage) -> Run {
-    let made = stage.sessions().is_some_and(|folder| folder.join(format!("{ID}.jsonl")).exists());
-    if !made {
+    let size = |folder: std::path::PathBuf| {
+        std::fs::metadata(folder.join(format!("{ID}.jsonl"))).map(|data| data.len()).ok()
+    };
+    // A kill may come between the making of the file and its first line: there is no session then.
+    if stage.sessions().and_then(size).unwrap_or(0_u64) == 0 {
         return stage.start(&[
             "-p",
             PROMPT,

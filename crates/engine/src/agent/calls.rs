@@ -55,7 +55,7 @@ impl Actor {
             }
         }
         loop {
-            for at in ready(&batch.slots, self.shared.config.ceilings.calls) {
+            for at in ready(&batch.slots, self.shared.config.ceilings.calls.max(1)) {
                 self.admit(&mut batch, at).await?;
             }
             if batch.is_done() {

@@ -9,7 +9,7 @@ use troupe_core::block::{Block, Blocks, text_of};
 use troupe_core::def::{AgentDef, ModelChoice};
 use troupe_core::entry::{Body, FORMAT, Header, Origin, Setting};
 use troupe_core::event::{EventKind, JobChange};
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::{AgentId, EntryId, JobId};
 use troupe_core::outcome::{EndReason, Envelope, Outcome};
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
@@ -32,6 +32,8 @@ pub(crate) struct Opened {
     pub(crate) pending: bool,
     /// How its last run ended, when nothing is pending.
     pub(crate) last_end: Option<Envelope>,
+    /// The last entry before it began to work.
+    pub(crate) before: Option<EntryId>,
 }
 
 /// Opens the main agent of a session.
@@ -110,6 +112,7 @@ pub(crate) async fn open_main(
         actor.close_quietly(reason).await?;
     }
     let last_end = if pending { None } else { actor.last_end() };
+    let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
     let task = {
@@ -120,7 +123,7 @@ pub(crate) async fn open_main(
         }
     };
     shared.run(task);
-    Ok(Opened { resumed, pending, last_end })
+    Ok(Opened { resumed, pending, last_end, before })
 }
 
 /// Starts an agent below another.

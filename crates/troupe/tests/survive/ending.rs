@@ -8,7 +8,8 @@ use crate::{ID, results, stage, transcript};
 
 /// A command with a child in its group and one that has left it and waits at the gate.
 fn command(gate: &Gate) -> String {
-    let waits = json!({"command": format!("sleep 600 & setsid sh -c '{}; sleep 600' & wait", gate.command())});
+    let waits =
+        json!({"command": format!("sleep 600 & setsid sh -c '{}; sleep 600' & wait", gate.command())});
     format!("reply\ncall Bash {waits}\n")
 }
 

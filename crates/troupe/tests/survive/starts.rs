@@ -45,7 +45,7 @@ fn of_five_that_go_on_with_one_session_one_does_and_the_others_are_told_which() 
     let reached = gate.reached(LIMIT);
     let mut refused = Vec::new();
     poll("four are refused", LIMIT, || {
-        refused.extend(runs.extract_if(.., |run| run.has_ended()));
+        refused.extend(runs.extract_if(.., Run::has_ended));
         (refused.len() == 4).then_some(())
     });
     let holder = runs.pop().unwrap();

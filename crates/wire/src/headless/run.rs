@@ -38,16 +38,21 @@ where
 async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) -> Result<Exit, Exit> {
     let history = driver.engine.entries(&AgentId::main(), 0).await.unwrap_or_default();
     let mut ear = driver.engine.subscribe(driver.wants_deltas());
+    // What came after this was done since the session was opened, and is heard of like all else.
+    let end = driver.engine.history_end().cloned();
+    let mut over = false;
     for entry in &history {
         if let Body::User { cause: Some(cause), .. } = &entry.body {
             driver.queue.knows(cause);
         }
-        driver.projection.pass_over(entry);
+        if !over {
+            driver.projection.pass_over(entry);
+        }
+        over |= end.as_ref() == Some(&entry.id);
     }
     for waiting in driver.engine.waiting(&AgentId::main()) {
         driver.queue.knows(&waiting.id);
     }
-    // Its end is heard also when it came before this: the first to listen hears all since the session was opened.
     if driver.engine.is_pending() {
         let at = history.last().map(|entry| entry.at).unwrap_or_default();
         driver.projection.resume_turn(at);
