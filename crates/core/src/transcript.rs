@@ -180,6 +180,11 @@ impl Transcript {
         self.entries.last().map(|entry| &entry.id)
     }
 
+    /// The last entry of the conversation.
+    pub fn last_spoken(&self) -> Option<&EntryId> {
+        self.entries.iter().rev().find(|entry| entry.body.is_conversation()).map(|entry| &entry.id)
+    }
+
     /// The header.
     pub fn header(&self) -> Option<&Arc<Header>> {
         self.header.as_ref()

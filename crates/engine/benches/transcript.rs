@@ -93,7 +93,7 @@ fn body(n: usize) -> Body {
                 Block::ToolUse {
                     id: call,
                     name: "Read".to_owned(),
-                    input: json!({"file_path": format!("/work/src/part{n}.rs"), "limit": 80}),
+                    input: json!({"file_path": format!("src/part{n}.rs"), "limit": 80}),
                 },
             ]),
             stop: Stop::ToolUse,
@@ -163,7 +163,7 @@ fn append(bencher: Bencher<'_, '_>, entries: usize) {
 /// Where the large transcript lies. It is made once, and stays for later runs.
 fn large() -> (PathBuf, Key) {
     // The number changes with what `entry` makes.
-    let (folder, name) = (Path::new(env!("CARGO_TARGET_TMPDIR")), "transcript-1");
+    let (folder, name) = (Path::new(env!("CARGO_TARGET_TMPDIR")), "transcript-2");
     let key = key(name);
     let journal = FileJournal::new(folder.to_owned(), Locking::Leased);
     let path = journal.path(&key);
@@ -176,7 +176,7 @@ fn large() -> (PathBuf, Key) {
         let codec = Codec::new(&header(), None);
         runtime().block_on(async {
             for n in 0.. {
-                let record = codec.encode(&entry(n), |_| None);
+                let record = codec.encode(&entry(n), None, |_| None);
                 journal.append(&partial, None, record).await.unwrap();
                 if fs::metadata(&part).unwrap().len() >= LARGE {
                     break;

@@ -86,6 +86,8 @@ pub struct Leave {
     pub mode: Option<Mode>,
     /// The rules.
     pub rules: Rules,
+    /// Whether an answer may turn on the mode that lets everything pass.
+    pub bypass: bool,
     /// Whether anybody answers questions; else each is a denial.
     pub asks: bool,
     /// Keeps a rule beyond the session.
@@ -153,6 +155,16 @@ pub enum OpenError {
     /// Its files can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A later version wrote it.
+    #[error("session {session} has format {found}, and this version knows formats up to {known}; update troupe")]
+    TooNew {
+        /// The session.
+        session: SessionId,
+        /// Its format.
+        found: u32,
+        /// The newest known one.
+        known: u32,
+    },
     /// There is no definition to run.
     #[error("no agent definition was given")]
     NoDefinition,

@@ -49,6 +49,10 @@ impl Journal for DyingJournal {
         })
     }
 
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.inner.sync(key)
+    }
+
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         self.inner.read(key, after)
     }
@@ -82,6 +86,10 @@ impl Journal for FullJournal {
             let source = std::io::Error::from(std::io::ErrorKind::StorageFull);
             Err(JournalError::Io { action: "append to", path: key.as_str().to_owned(), source })
         })
+    }
+
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.inner.sync(key)
     }
 
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {

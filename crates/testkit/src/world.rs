@@ -100,7 +100,7 @@ impl World {
                 project: "-ws".to_owned(),
                 branch: None,
             },
-            leave: Leave { mode: None, rules: Rules::default(), asks: false, save: None },
+            leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks: false, save: None },
             prompting: Prompting {
                 system: None,
                 append: None,

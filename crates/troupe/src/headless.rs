@@ -39,32 +39,52 @@ pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
     }
 }
 
-/// What the run works on, read before there are threads: a signal meanwhile ends the process as usual.
-fn input(run: &Run) -> Result<Option<String>, Fault> {
+/// What the run works on.
+enum Given {
+    /// A prompt.
+    Prompt(String),
+    /// What a resumed session left unfinished.
+    Unfinished,
+    /// What a host sends.
+    Lines,
+}
+
+/// Reads it before there are threads: a signal meanwhile ends the process as usual.
+fn input(run: &Run) -> Result<Given, Fault> {
     if run.format.input_format != Some(InputFormat::StreamJson) {
-        return crate::prompt::read(run.prompt.as_deref()).map(Some);
+        let resumes = run.session.resume.is_some() || run.session.continue_last;
+        return match crate::prompt::read(run.prompt.as_deref())? {
+            Some(prompt) => Ok(Given::Prompt(prompt)),
+            None if resumes => Ok(Given::Unfinished),
+            None => Err(crate::prompt::missing()),
+        };
     }
     match &run.prompt {
-        None => Ok(None),
+        None => Ok(Given::Lines),
         Some(_) => Err(Fault::usage("with --input-format stream-json, prompts come from stdin")
             .hint("leave out the prompt, or the format")),
     }
 }
 
-async fn play(wired: Wired, prompt: Option<String>, trail: &Trail) -> Result<u8, Fault> {
+async fn play(wired: Wired, given: Given, trail: &Trail) -> Result<u8, Fault> {
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
     let Wired { parts, config, start, lasts, scratch: _scratch, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
+    if matches!(given, Given::Unfinished) && !session.is_pending() {
+        return Err(Fault::usage(format_args!("session {} has nothing unfinished to go on with", session.id()))
+            .hint("give it a prompt"));
+    }
     if lasts {
         trail.lay(&session.transcript_file(), session.id().as_str());
     }
     let (heard, hears) = mpsc::channel(SIGNALS);
     let io = Io {
-        input: match prompt {
-            Some(prompt) => Input::Prompt(vec![Block::text(prompt)]),
-            None => Input::Lines(Box::new(stdin())),
+        input: match given {
+            Given::Prompt(prompt) => Input::Prompt(vec![Block::text(prompt)]),
+            Given::Unfinished => Input::Nothing,
+            Given::Lines => Input::Lines(Box::new(stdin())),
         },
         output: stdout(),
         tell: Arc::new(|words: &str| tell(words)),

@@ -15,11 +15,11 @@ const MOST: u64 = 10 * 1024 * 1024;
 /// left a pipe open that nothing is written to.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Puts the prompt together.
+/// Puts the prompt together; `None` when there is none.
 ///
 /// # Errors
-/// When there is none, or stdin holds what can't be one.
-pub(crate) fn read(words: Option<&str>) -> Result<String, Fault> {
+/// When stdin holds what can't be one.
+pub(crate) fn read(words: Option<&str>) -> Result<Option<String>, Fault> {
     let words = words.unwrap_or_default();
     let stdin = io::stdin();
     let piped = if stdin.is_terminal() || (!words.trim().is_empty() && !speaks(stdin.as_fd())) {
@@ -27,17 +27,22 @@ pub(crate) fn read(words: Option<&str>) -> Result<String, Fault> {
     } else {
         text(stdin.lock())?
     };
-    join(words, &piped)
+    Ok(join(words, &piped))
 }
 
-fn join(words: &str, piped: &str) -> Result<String, Fault> {
+/// What is told when a prompt is needed and there is none.
+pub(crate) fn missing() -> Fault {
+    Fault::usage("there is no prompt")
+        .hint("give it as an argument, before flags that take several values: troupe -p \"what does this do?\"")
+        .hint("or pipe it into stdin")
+}
+
+fn join(words: &str, piped: &str) -> Option<String> {
     match (words.trim().is_empty(), piped.trim().is_empty()) {
-        (true, true) => Err(Fault::usage("there is no prompt")
-            .hint("give it as an argument, before flags that take several values: troupe -p \"what does this do?\"")
-            .hint("or pipe it into stdin")),
-        (true, false) => Ok(piped.to_owned()),
-        (false, true) => Ok(words.to_owned()),
-        (false, false) => Ok(format!("{words}\n\n{piped}")),
+        (true, true) => None,
+        (true, false) => Some(piped.to_owned()),
+        (false, true) => Some(words.to_owned()),
+        (false, false) => Some(format!("{words}\n\n{piped}")),
     }
 }
 
@@ -78,7 +83,8 @@ mod tests {
         assert_eq!(join("sum up", "a log\n").unwrap(), "sum up\n\na log\n");
         assert_eq!(join("", "a log\n").unwrap(), "a log\n");
         assert_eq!(join("hi", " \n").unwrap(), "hi");
-        assert_eq!(join(" ", "\n").unwrap_err().code(), 2);
+        assert_eq!(join(" ", "\n"), None);
+        assert_eq!(missing().code(), 2);
     }
 
     #[test]

@@ -87,6 +87,9 @@ pub trait Journal: Send + Sync {
         record: Record,
     ) -> BoxFuture<'a, Result<Seq, JournalError>>;
 
+    /// Makes what was appended outlast a loss of power. Costs a disk its time, so it is for the end of a turn.
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>>;
+
     /// All that stands after position `after`. A journal that doesn't exist is empty.
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>>;
 }

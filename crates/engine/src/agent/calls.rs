@@ -8,7 +8,7 @@ use troupe_core::CancellationToken;
 use troupe_core::block::{Block, Blocks};
 use troupe_core::entry::{Body, Setting};
 use troupe_core::event::{EventKind, Notice, Phase};
-use troupe_core::policy::{Answer, Update, Verdict};
+use troupe_core::policy::{Answer, Mode, Update, Verdict};
 use troupe_core::ports::tool::{Reporter, ToolCx, ToolOutput};
 use troupe_core::schedule::{Progress, Slot, ready};
 use troupe_core::transcript::OpenCall;
@@ -147,6 +147,13 @@ impl Actor {
 
     /// Applies what came with an answer.
     async fn update(&mut self, update: &Update) -> Result<(), Halt> {
+        let refused = matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. })
+            && !self.shared.config.leave.bypass;
+        if refused {
+            let reason = "bypassPermissions was not enabled when the session began, so an answer can't turn it on";
+            self.say(EventKind::Notice(Notice::Warning(reason.to_owned())));
+            return Ok(());
+        }
         if let Err(reason) = self.shared.update_rules(update) {
             self.say(EventKind::Notice(Notice::Warning(reason)));
         }

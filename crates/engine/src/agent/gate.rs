@@ -27,7 +27,7 @@ impl Actor {
         let cwd = self.transcript().state().cwd.clone();
         let mut roots = vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
         roots.push(config.cwd.clone());
-        roots.extend(config.roots.iter().cloned());
+        roots.extend(self.shared.roots());
         roots.dedup();
         Place { cwd, home: config.home.clone(), roots }
     }

@@ -54,11 +54,26 @@ impl Actor {
         // A slot is free before anyone hears of the end.
         self.slot = None;
         let envelope = match self.record(Body::Closed(Box::new(envelope.clone()))).await {
-            Ok(_) => envelope,
+            Ok(_) => {
+                self.sync();
+                envelope
+            }
             Err(error) => self.unwritten(&error),
         };
         self.say(EventKind::Ended(Arc::new(envelope.clone())));
         envelope
+    }
+
+    /// Has the transcript outlast a loss of power; nobody waits for it but the end of the session.
+    fn sync(&self) {
+        let journal = Arc::clone(&self.shared.parts.journal);
+        let key = self.shared.paths.transcript(self.me());
+        let sync = async move {
+            if let Err(error) = journal.sync(&key).await {
+                tracing::warn!(%error, "the transcript was written but not synced");
+            }
+        };
+        self.shared.run(sync);
     }
 
     /// The envelope of the run so far.

@@ -170,6 +170,16 @@ impl Journal for FileJournal {
         })
     }
 
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>> {
+        let path = self.path(key);
+        Box::pin(async move {
+            let file = path.clone();
+            let synced = tokio::task::spawn_blocking(move || File::open(&file)?.sync_data()).await;
+            let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
+            synced.map_err(|error| io_error("sync", &path, error))
+        })
+    }
+
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);

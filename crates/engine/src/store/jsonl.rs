@@ -51,17 +51,27 @@ impl Codec {
         }
     }
 
-    /// An entry as lines. `reply` finds the line of the reply that made a call.
-    pub fn encode(&self, entry: &Entry, reply_line: impl Fn(&CallId) -> Option<String>) -> Record {
+    /// An entry as lines. `spoken` is the last entry of the conversation, which other readers take for its
+    /// parent; `reply_line` finds the line of the reply that made a call.
+    pub fn encode(
+        &self,
+        entry: &Entry,
+        spoken: Option<&EntryId>,
+        reply_line: impl Fn(&CallId) -> Option<String>,
+    ) -> Record {
         let parent = entry.parent.as_ref().map(EntryId::as_str);
+        let spoken = spoken.map(EntryId::as_str);
         let lines = match &entry.body {
             Body::User { blocks, from, cause, starts_turn } => {
-                let mut line = self.line("user", entry, entry.id.as_str(), parent);
+                let mut line = self.line("user", entry, entry.id.as_str(), spoken);
                 if matches!(from, Origin::System | Origin::Hook(_)) {
                     line.insert("isMeta".into(), true.into());
                 }
                 line.insert("message".into(), json!({"role": "user", "content": content(blocks, from)}));
-                let own = json!({"from": from, "cause": cause, "turn": starts_turn});
+                let mut own = json!({"from": from, "cause": cause, "turn": starts_turn});
+                if parent != spoken {
+                    own["after"] = json!(parent);
+                }
                 line.insert("troupe".into(), own);
                 vec![line]
             }
@@ -69,8 +79,11 @@ impl Codec {
                 let count = blocks.len().max(1);
                 let ids: Vec<String> = (0..count).map(|n| line_id(&entry.id, n, count)).collect();
                 let whole = |n: usize| {
-                    let before = if n == 0 { parent } else { Some(ids[n - 1].as_str()) };
+                    let before = if n == 0 { spoken } else { Some(ids[n - 1].as_str()) };
                     let mut line = self.line("assistant", entry, &ids[n], before);
+                    if n == 0 && parent != spoken {
+                        line.insert("troupe".into(), json!({"after": parent}));
+                    }
                     let reason = if n + 1 == count { json!(stop.as_str()) } else { Value::Null };
                     let block: Vec<Value> = blocks.get(n).map(Block::to_value).into_iter().collect();
                     line.insert(
@@ -87,7 +100,7 @@ impl Codec {
             }
             Body::Result { call, blocks, data, effects } => {
                 let reply = reply_line(call);
-                let mut line = self.line("user", entry, entry.id.as_str(), reply.as_deref().or(parent));
+                let mut line = self.line("user", entry, entry.id.as_str(), reply.as_deref().or(spoken));
                 line.insert("message".into(), json!({"role": "user", "content": &**blocks}));
                 if let Some(data) = data {
                     line.insert("toolUseResult".into(), (**data).clone());
@@ -108,7 +121,7 @@ impl Codec {
                 let mut boundary = self.line("system", entry, &boundary_id, None);
                 boundary.insert("subtype".into(), "compact_boundary".into());
                 boundary.insert("content".into(), "Conversation compacted".into());
-                boundary.insert("logicalParentUuid".into(), json!(parent));
+                boundary.insert("logicalParentUuid".into(), json!(spoken));
                 let mut line = self.line("user", entry, entry.id.as_str(), Some(&boundary_id));
                 line.insert("isCompactSummary".into(), true.into());
                 line.insert("message".into(), json!({"role": "user", "content": text}));

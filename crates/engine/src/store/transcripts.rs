@@ -65,7 +65,7 @@ impl Writer {
             body,
         });
         let reply_line = |call: &_| self.transcript.reply_of(call).and_then(|reply| call_line(reply, call));
-        let record = self.codec.encode(&entry, reply_line);
+        let record = self.codec.encode(&entry, self.transcript.last_spoken(), reply_line);
         self.seq = self.journal.append(&self.key, Some(self.seq), record).await?;
         self.transcript.push(Arc::clone(&entry));
         Ok(Some(entry))

@@ -128,8 +128,7 @@ pub(super) async fn end(shared: &Arc<Shared>, id: &JobId, outcome: Outcome) {
     }
 }
 
-/// Puts the notice into the owner's inbox, or, when the owner has ended, into the inbox of the nearest agent
-/// above that lives (B3).
+/// Puts the notice into the owner's inbox, or, when the owner has ended, into the main agent's (B3).
 async fn tell(shared: &Arc<Shared>, untold: &Untold) {
     let mut prompt = notice::prompt(untold);
     let mut to = untold.job.owner.clone();

@@ -1,6 +1,7 @@
 //! What all agents of a session share.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) token: CancellationToken,
     rules: RwLock<Arc<Rules>>,
+    /// Folders besides the workspace; answers may add some.
+    roots: RwLock<Vec<PathBuf>>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     questions: Mutex<HashMap<QuestionId, Open>>,
@@ -63,6 +66,7 @@ impl Shared {
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),
             token: CancellationToken::new(),
             rules: RwLock::new(Arc::new(with_links(config.leave.rules.clone(), &config))),
+            roots: RwLock::new(config.place.roots.clone()),
             totals: Mutex::default(),
             agents: Mutex::default(),
             questions: Mutex::default(),
@@ -144,8 +148,17 @@ impl Shared {
         Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Folders besides the workspace that the session may work in.
+    pub(crate) fn roots(&self) -> Vec<PathBuf> {
+        self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Applies rules that came with an answer, and keeps them where they say; what could not be kept is told.
     pub(crate) fn update_rules(&self, update: &Update) -> Result<(), String> {
+        if let Update::AddDirectories { directories, .. } = update {
+            let mut roots = self.roots.write().unwrap_or_else(PoisonError::into_inner);
+            roots.extend(directories.iter().map(PathBuf::from).filter(|path| path.is_absolute()));
+        }
         if let Update::AddRules { rules, behaviour, .. } = update {
             let mut guard = self.rules.write().unwrap_or_else(PoisonError::into_inner);
             let mut next = (**guard).clone();

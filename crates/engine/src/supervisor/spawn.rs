@@ -82,6 +82,9 @@ pub(crate) async fn open_main(
                 || foreign_header(shared, id, &def, restored.transcript.state()),
                 |header| (**header).clone(),
             );
+            if header.format > FORMAT {
+                return Err(OpenError::TooNew { session: id.clone(), found: header.format, known: FORMAT });
+            }
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
             let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
             (header, resumed, kept.unwrap_or(rendered))

@@ -62,6 +62,7 @@ pub(super) fn leave(
     Ok(Leave {
         mode: mode(run.mode(), settings, env, rustix::process::geteuid().is_root())?,
         rules: loaded.rules,
+        bypass: may_bypass(run, settings, env),
         asks: Asked::of(run) != Asked::Nobody,
         save: Some(saver(places.clone())),
     })

@@ -109,6 +109,11 @@ impl Driver {
                 let last = self.projection.last_usage;
                 Ok(control::context_usage(&info.id, &info, last, self.engine.definitions()))
             }
+            // Beyond the SDK: shortens the conversation now, with words on what to keep.
+            "compact" => {
+                let wish = text("instructions").map(str::to_owned);
+                self.send(Input::Compact(wish)).await.map(|()| json!({}))
+            }
             "mcp_status" => Ok(json!({"mcpServers": []})),
             "list_models" => {
                 let model = self.engine.model();

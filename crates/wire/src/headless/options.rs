@@ -95,6 +95,8 @@ pub struct Command {
 pub enum Input {
     /// One prompt, and nothing after it.
     Prompt(Vec<Block>),
+    /// Nothing new: a resumed session goes on with what is unfinished.
+    Nothing,
     /// A host's lines, until they end.
     Lines(Box<dyn AsyncRead + Send + Unpin>),
 }

@@ -64,6 +64,10 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) 
             driver.queue.push(prompt(blocks));
             None
         }
+        Input::Nothing => {
+            driver.input_open = false;
+            None
+        }
         Input::Lines(reader) => Some(Lines::new(reader)),
     };
     loop {

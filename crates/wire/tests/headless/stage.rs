@@ -152,7 +152,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             project: "-stage".into(),
             branch: None,
         },
-        leave: Leave { mode: None, rules: Rules::default(), asks, save: None },
+        leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks, save: None },
         prompting: Prompting {
             system: None,
             append: None,
