@@ -27,7 +27,9 @@ pub fn plan(transcript: &Transcript) -> Option<Cut> {
     let last_reply = entries.iter().rposition(|entry| is_reply(&entry.body)).filter(|at| *at >= start)?;
     let end = match &entries[last_reply].body {
         Body::Assistant { blocks, .. } if has_calls(blocks) => {
-            if bytes(transcript, last_reply) <= KEPT_BYTES { last_reply } else { entries.len() }
+            let is_result = |body: &Body| matches!(body, Body::Result { .. });
+            let after = entries.iter().rposition(|entry| is_result(&entry.body)).map_or(last_reply, |at| at.max(last_reply)) + 1;
+            if bytes(transcript, last_reply, after) <= KEPT_BYTES { last_reply } else { after }
         }
         _ => last_reply + 1,
     };
@@ -41,12 +43,12 @@ fn has_calls(blocks: &[Block]) -> bool {
     blocks.iter().any(|block| matches!(block, Block::ToolUse { .. }))
 }
 
-fn bytes(transcript: &Transcript, from: usize) -> usize {
+fn bytes(transcript: &Transcript, from: usize, to: usize) -> usize {
     let size = |body: &Body| match body {
         Body::User { blocks, .. } | Body::Assistant { blocks, .. } | Body::Result { blocks, .. } => {
             blocks.iter().map(|block| serde_json::to_string(block).map_or(0, |text| text.len())).sum()
         }
         _ => 0,
     };
-    transcript.entries()[from..].iter().map(|entry| size(&entry.body)).sum()
+    transcript.entries()[from..to].iter().map(|entry| size(&entry.body)).sum()
 }

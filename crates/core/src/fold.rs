@@ -162,7 +162,7 @@ impl Part {
             let text = std::mem::take(&mut self.json);
             if !text.trim().is_empty() {
                 *input = match serde_json::from_str::<Value>(&text) {
-                    Ok(value @ Value::Object(_)) => value,
+                    Ok(value @ Value::Object(_)) if depth(&value) <= DEEPEST => value,
                     _ => json!({ UNPARSED_INPUT: text }),
                 };
             }
@@ -175,6 +175,18 @@ impl Part {
             Block::Thinking { thinking, signature } => thinking.is_empty() && signature.is_empty(),
             _ => false,
         }
+    }
+}
+
+/// How deep an input may nest: a line of the transcript puts a few levels around it, and readers of JSON end at
+/// 128.
+const DEEPEST: usize = 100;
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(map) => 1 + map.values().map(depth).max().unwrap_or(0),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -239,6 +251,13 @@ mod tests {
         let reply =
             fold([start()].into_iter().chain(call(0, &["{\"a"], true)).chain([stop(Stop::ToolUse)])).finish();
         assert_eq!(inputs(&reply), [json!({"unparsed_input":"{\"a"})]);
+    }
+
+    #[test]
+    fn an_input_too_deep_to_be_read_back_is_kept_as_text() {
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(110), "]".repeat(110));
+        let reply = fold([start()].into_iter().chain(call(0, &[&deep], true)).chain([stop(Stop::ToolUse)])).finish();
+        assert_eq!(inputs(&reply), [json!({ UNPARSED_INPUT: deep })]);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct Transcript {
     last_reply: Option<usize>,
     replies: u32,
     turn_replies: u32,
+    /// Whether the next prompt begins a turn.
+    turn_over: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -79,6 +81,7 @@ impl Transcript {
             last_reply: None,
             replies: 0,
             turn_replies: 0,
+            turn_over: true,
         }
     }
 
@@ -128,7 +131,12 @@ impl Transcript {
                 self.state = Arc::new(state_of(header));
                 self.header = Some(Arc::new((**header).clone()));
             }
-            Body::User { starts_turn: true, .. } => self.turn_replies = 0,
+            Body::User { from: Origin::Interrupt, .. } => self.turn_over = true,
+            // What comes in mid-turn, a steer or the end of a job, is no new turn.
+            Body::User { starts_turn: true, .. } if self.turn_over => {
+                self.turn_over = false;
+                self.turn_replies = 0;
+            }
             Body::Assistant { stop: Stop::Cut, .. } => {}
             Body::Assistant { blocks, .. } => {
                 self.last_reply = Some(position);
@@ -165,7 +173,8 @@ impl Transcript {
             }
             Body::Set(setting) => Arc::make_mut(&mut self.state).set(setting),
             Body::Summary { .. } => Arc::make_mut(&mut self.state).lose_sight(),
-            Body::User { .. } | Body::Closed(_) => {}
+            Body::Closed(_) => self.turn_over = true,
+            Body::User { .. } => {}
         }
         self.entries.push(entry);
     }
@@ -215,7 +224,7 @@ impl Transcript {
         self.replies
     }
 
-    /// Whole replies since the last prompt that started a turn.
+    /// Whole replies since the prompt that began the turn.
     pub fn turn_replies(&self) -> u32 {
         self.turn_replies
     }
@@ -356,6 +365,16 @@ impl Transcript {
     /// Reasoning is sealed for the model that made it: what stands before a change of model is sent without.
     fn last_model_switch(&self) -> Option<usize> {
         self.entries.iter().rposition(|entry| matches!(entry.body, Body::Set(Setting::Model(_))))
+    }
+
+    /// Whether an interrupt stands at the end, with no prompt to answer after it.
+    pub fn is_halted(&self) -> bool {
+        let last = self.since_reply().iter().rev().find_map(|entry| match &entry.body {
+            Body::User { from: Origin::Interrupt, .. } => Some(true),
+            Body::User { starts_turn: true, .. } => Some(false),
+            _ => None,
+        });
+        last == Some(true)
     }
 
     /// Whether the turn was interrupted after the last reply.

@@ -211,3 +211,30 @@ proptest! {
         prop_assert!(false, "no end: {:?}", transcript.entries());
     }
 }
+
+// proves: E4
+#[test]
+fn what_comes_in_mid_turn_does_not_give_new_turns() {
+    let mut transcript = transcript();
+    push(&mut transcript, prompt());
+    push(&mut transcript, reply(&["a"], Stop::ToolUse));
+    push(&mut transcript, result("a"));
+    push(&mut transcript, user(Origin::Job("b".into()), true));
+    push(&mut transcript, reply(&[], Stop::EndTurn));
+    assert_eq!(transcript.turn_replies(), 2);
+    push(&mut transcript, user(Origin::Interrupt, false));
+    push(&mut transcript, prompt());
+    assert_eq!(transcript.turn_replies(), 0);
+}
+
+// proves: E8
+#[test]
+fn a_prompt_that_waits_is_never_summarised() {
+    let mut transcript = transcript();
+    push(&mut transcript, prompt());
+    push(&mut transcript, reply(&["a"], Stop::ToolUse));
+    let large = one(Block::result("a".into(), "x".repeat(compact::KEPT_BYTES + 1), false));
+    let last = push(&mut transcript, Body::Result { call: "a".into(), blocks: large, data: None, effects: vec![] });
+    push(&mut transcript, prompt());
+    assert_eq!(compact::plan(&transcript).map(|cut| cut.upto), Some(last));
+}

@@ -428,3 +428,61 @@ async fn a_session_has_one_writer() {
     assert!(error.contains(&std::process::id().to_string()), "{error}");
     close(first).await;
 }
+
+// proves: E7, F241
+#[tokio::test]
+async fn an_interrupt_holds_also_after_a_turn_that_was_interrupted_before_any_reply() {
+    let script = Arc::new(ScriptModel::parse("t", "agent main\nreply\n  gate one\n  text \"x\"\n").unwrap());
+    let world = World::new(Arc::clone(&script) as _);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    for number in 0..2 {
+        say(&session, number, "go").await;
+        until(&mut events, |kind| matches!(kind, EventKind::Phase(Phase::Sampling)).then_some(())).await;
+        session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
+        assert_eq!(ended(&mut events).await.reason, EndReason::Interrupted, "turn {number}");
+    }
+    close(session).await;
+}
+
+// proves: S7
+#[tokio::test]
+async fn a_call_is_judged_by_what_those_before_it_changed() {
+    let mut world = world(
+        "agent main\nreply\n  call Bash command=\"cd ../out\"\n  call Write file_path=evil.txt content=x\nreply\n  call Bash command=\"ln -s ../out link\"\n  call Write file_path=../ws/link/evil.txt content=x\nreply \"done\"\n",
+    );
+    let out = world.workspace().join("../out");
+    std::fs::create_dir(&out).unwrap();
+    let out = std::fs::canonicalize(out).unwrap();
+    world.config.place.roots = vec![out.clone()];
+    world.config.leave.mode = Some(Mode::BypassPermissions);
+    let rule = format!("Edit(/{}/**)", out.display());
+    let scope = troupe_core::policy::Scope::CommandLine;
+    world.config.leave.rules.add(&rule, Behaviour::Deny, scope, world.workspace().into()).unwrap();
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    assert!(!out.join("evil.txt").exists(), "{:?}", results(&entries(&session).await));
+    close(session).await;
+}
+
+// proves: E7
+#[tokio::test]
+async fn a_session_killed_while_an_interrupt_was_answered_ends_its_turn_on_resume() {
+    let world = world("agent main\nreply\n  call Bash command=true\nreply \"never\"\n");
+    {
+        // What a kill leaves: the mark is there, the answer is not.
+        let journal = troupe_testkit::faults::DyingJournal::after(Arc::clone(&world.journal), 6);
+        let session = world.open_on(Arc::clone(&journal) as _, troupe_engine::Start::New(session())).await;
+        let mut events = session.subscribe(false);
+        say(&session, 0, "go").await;
+        until(&mut events, |kind| matches!(kind, EventKind::Phase(Phase::Calling)).then_some(())).await;
+        journal.died().await;
+    }
+    let session = world.resume().await;
+    let mut events = session.subscribe(false);
+    assert!(session.is_pending());
+    session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
+    let end = ended(&mut events).await;
+    assert!(matches!(end.reason, EndReason::Interrupted | EndReason::Done), "{end:?}");
+    close(session).await;
+}

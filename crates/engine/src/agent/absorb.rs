@@ -4,7 +4,6 @@ use troupe_core::entry::{Body, Setting};
 use troupe_core::turn::{Step, next_step};
 
 use super::actor::{Actor, CompactWish, Halt};
-use super::report::Run;
 use crate::inbox::Control;
 use crate::store::StoreError;
 
@@ -27,8 +26,7 @@ impl Actor {
             };
             // One that was read before begins nothing.
             if self.record(body).await?.is_some() && begins {
-                let begin = || Run::begin(&*self.shared.parts.clock, &self.row.account);
-                self.run.get_or_insert_with(begin);
+                self.begin_run();
             }
         }
         Ok(())

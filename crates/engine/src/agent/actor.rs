@@ -18,6 +18,7 @@ use troupe_core::prompt::Environment;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::lost;
 use super::report::Run;
 use crate::inbox::Drain;
 use crate::store::{Rendered, StoreError, Writer};
@@ -249,10 +250,15 @@ impl Actor {
         self.shared.bus.tell(self.me(), kind);
     }
 
+    /// Begins a run, unless one is under way.
+    pub(crate) fn begin_run(&mut self) {
+        self.run.get_or_insert_with(|| Run::begin(&*self.shared.parts.clock, &self.row.account));
+    }
+
     /// Holds a slot while the agent samples or runs tools. One that waits on a job gives it back, so a full
     /// house can't dead-lock.
     pub(super) async fn hold_slot(&mut self) -> Result<(), Halt> {
-        self.run.get_or_insert_with(|| Run::begin(&*self.shared.parts.clock, &self.row.account));
+        self.begin_run();
         if self.slot.is_none() {
             let slots = Arc::clone(&self.shared.slots);
             tokio::select! {
@@ -265,9 +271,15 @@ impl Actor {
 
     /// Answers calls without running them.
     async fn mend(&mut self, calls: Vec<CallId>) -> Result<(), Halt> {
-        let text = if self.transcript().is_interrupted() { INTERRUPTED } else { LOST };
+        let interrupted = self.transcript().is_interrupted();
         for call in calls {
-            self.answer(&call, text).await?;
+            if interrupted {
+                self.answer(&call, INTERRUPTED).await?;
+            } else {
+                let found = lost::agent_of(&self.shared, &call).await;
+                let text = found.map_or_else(|| LOST.to_owned(), |found| format!("{LOST}\n{found}"));
+                self.answer(&call, &text).await?;
+            }
         }
         Ok(())
     }
@@ -281,7 +293,7 @@ impl Actor {
 
     /// Records that the turn was interrupted. What is open then is answered by the next step.
     pub(super) async fn mark_interrupted(&mut self) -> Result<(), StoreError> {
-        if self.transcript().is_interrupted() {
+        if self.transcript().is_halted() {
             return Ok(());
         }
         let blocks = Arc::from([Block::text(INTERRUPT_MARK)]);

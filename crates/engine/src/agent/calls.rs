@@ -29,6 +29,8 @@ struct Batch {
     calls: Vec<OpenCall>,
     ready: Vec<Option<Ready>>,
     slots: Vec<Slot>,
+    /// Calls whose input a person changed and allowed.
+    approved: Vec<bool>,
     tasks: JoinSet<Told>,
     task_of: Vec<Option<Id>>,
     cancel: CancellationToken,
@@ -55,14 +57,14 @@ impl Actor {
             }
         }
         loop {
-            for at in ready(&batch.slots, self.shared.config.ceilings.calls.max(1)) {
+            for at in self.startable(&batch) {
                 self.admit(&mut batch, at).await?;
             }
             if batch.is_done() {
                 return Ok(());
             }
             if batch.tasks.is_empty() {
-                // Something was refused on the spot; what waited for it may start now.
+                // Something was answered on the spot; what waited for it may start now.
                 continue;
             }
             if batch.waits_on_agents() {
@@ -88,12 +90,33 @@ impl Actor {
         }
     }
 
+    /// The calls that may start now.
+    fn startable(&self, batch: &Batch) -> Vec<usize> {
+        ready(&batch.slots, self.shared.config.ceilings.calls.max(1))
+    }
+
     /// Lets a call start, puts the question, or refuses it.
     async fn admit(&mut self, batch: &mut Batch, at: usize) -> Result<(), Halt> {
         let Some(ready) = &batch.ready[at] else { return Ok(()) };
+        if batch.has_begun() {
+            // What ran before may have changed the folder, and where links lead.
+            match self.prepare(&batch.calls[at], &ready.input) {
+                Err(output) => return self.finish(batch, at, *output).await,
+                Ok(ready) => {
+                    batch.slots[at].access.clone_from(&ready.access);
+                    batch.ready[at] = Some(ready);
+                }
+            }
+            if !self.startable(batch).contains(&at) {
+                return Ok(());
+            }
+        }
+        let Some(ready) = &batch.ready[at] else { return Ok(()) };
+        let approved = batch.approved[at];
         match self.judge(ready) {
-            Verdict::Allow => self.start(batch, at, false).await,
             Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
+            Verdict::Allow => self.start(batch, at, approved).await,
+            Verdict::Ask(_) if approved => self.start(batch, at, true).await,
             Verdict::Ask(asking) => {
                 let question = self.question(&batch.calls[at], ready, asking);
                 if !self.shared.config.leave.asks {
@@ -133,12 +156,12 @@ impl Actor {
                 match self.prepare(&batch.calls[at], &input) {
                     Err(output) => self.finish(batch, at, *output).await,
                     Ok(ready) => {
-                        let verdict = self.judge(&ready);
+                        // It takes its turn again, by what it would touch now, and is not asked for again.
+                        batch.slots[at].access.clone_from(&ready.access);
+                        batch.slots[at].progress = Progress::Waiting;
                         batch.ready[at] = Some(ready);
-                        match verdict {
-                            Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
-                            Verdict::Allow | Verdict::Ask(_) => self.start(batch, at, true).await,
-                        }
+                        batch.approved[at] = true;
+                        Ok(())
                     }
                 }
             }
@@ -261,11 +284,17 @@ impl Batch {
         Self {
             ready: calls.iter().map(|_| None).collect(),
             task_of: calls.iter().map(|_| None).collect(),
+            approved: calls.iter().map(|_| false).collect(),
             slots,
             calls,
             tasks: JoinSet::new(),
             cancel,
         }
+    }
+
+    /// Whether any of its calls was started.
+    fn has_begun(&self) -> bool {
+        self.slots.iter().any(|slot| slot.progress != Progress::Waiting)
     }
 
     fn is_done(&self) -> bool {

@@ -5,6 +5,7 @@ mod actor;
 mod calls;
 mod compact;
 mod gate;
+mod lost;
 mod report;
 pub(crate) mod resolve;
 mod sample;

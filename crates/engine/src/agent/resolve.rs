@@ -7,6 +7,8 @@ use troupe_core::ports::tool::Place;
 
 /// Links followed one after the other at most, for a path whose end doesn't exist.
 const HOPS: usize = 40;
+/// Bytes of the longest path that Linux takes.
+const PATH_MAX: usize = 4096;
 
 /// Fills in the resolved form of every path.
 pub(super) fn resolve(access: &mut [Access], place: &Place) {
@@ -19,23 +21,27 @@ pub(super) fn resolve(access: &mut [Access], place: &Place) {
     }
 }
 
-/// The path with links followed as far as it exists. What can't be followed (a loop) stays as it is.
+/// The path with links followed as far as it exists. What can't be followed (a loop, or more than a path may
+/// hold) stays as it is.
 pub(crate) fn real(path: &Path) -> PathBuf {
-    real_within(path, HOPS)
-}
-
-fn real_within(path: &Path, hops: usize) -> PathBuf {
-    if let Ok(real) = std::fs::canonicalize(path) {
-        return real;
+    let mut path = path.to_owned();
+    for _ in 0..HOPS {
+        if path.as_os_str().len() > PATH_MAX {
+            return path;
+        }
+        let there = path.ancestors().find_map(|there| Some((there, std::fs::canonicalize(there).ok()?)));
+        let Some((there, base)) = there else { return path };
+        let Ok(rest) = path.strip_prefix(there) else { return path };
+        let mut names = rest.components();
+        let Some(first) = names.next() else { return base };
+        let here = base.join(first);
+        match std::fs::read_link(&here) {
+            // A link to what does not exist: a write would make it there.
+            Ok(target) => path = normal(&base.join(target).join(names.as_path())),
+            Err(_) => return base.join(rest),
+        }
     }
-    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-    let parent = real_within(parent, hops);
-    let here = parent.join(name);
-    match std::fs::read_link(&here) {
-        // A link to what does not exist: a write would make it there.
-        Ok(target) if hops > 0 => real_within(&normal(&parent.join(target)), hops - 1),
-        _ => here,
-    }
+    path
 }
 
 fn normal(path: &Path) -> PathBuf {
@@ -70,5 +76,7 @@ mod tests {
         assert_eq!(real(&root.join("dir/new/file")), root.join("real/new/file"));
         assert_eq!(real(&root.join("dir/out")), root.join("outside/new"));
         assert!(real(&root.join("a/x")).starts_with(&root), "a loop ends");
+        let long = root.join("x/".repeat(50_000));
+        assert_eq!(real(&long), long, "no path is too long to judge");
     }
 }

@@ -112,10 +112,15 @@ impl Actor {
 
     /// Records what a broken stream had shown: for people; the model never sees it.
     async fn cut(&mut self, fold: Fold) -> Result<(), Halt> {
-        if !fold.has_shown() {
+        let shown = fold.has_shown();
+        let reply = fold.cut();
+        // A provider that began to answer has counted what it read.
+        if reply.usage.total() > 0 {
+            self.book(&reply, 0);
+        }
+        if !shown {
             return Ok(());
         }
-        let reply = fold.cut();
         if reply.blocks.is_empty() {
             return Ok(());
         }

@@ -107,7 +107,12 @@ pub(crate) async fn open_main(
         actor.open(&[]).await?;
     }
     let step = next_step(actor.transcript(), &actor.left());
-    let pending = prompt_waits || !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    let pending = prompt_waits || unfinished;
+    if unfinished {
+        // Its end is told, also when all that is left is to answer what was under way.
+        actor.begin_run();
+    }
     if let Step::Yield(reason) = step
         && actor.transcript().replies() > 0
     {
