@@ -28,7 +28,11 @@ pub fn plan(transcript: &Transcript) -> Option<Cut> {
     let end = match &entries[last_reply].body {
         Body::Assistant { blocks, .. } if has_calls(blocks) => {
             let is_result = |body: &Body| matches!(body, Body::Result { .. });
-            let after = entries.iter().rposition(|entry| is_result(&entry.body)).map_or(last_reply, |at| at.max(last_reply)) + 1;
+            let after = entries
+                .iter()
+                .rposition(|entry| is_result(&entry.body))
+                .map_or(last_reply, |at| at.max(last_reply))
+                + 1;
             if bytes(transcript, last_reply, after) <= KEPT_BYTES { last_reply } else { after }
         }
         _ => last_reply + 1,

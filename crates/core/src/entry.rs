@@ -121,6 +121,7 @@ pub struct Header {
     /// 0 for the main agent.
     pub depth: u32,
     /// Where it started.
+    #[serde(with = "crate::path_text")]
     pub cwd: PathBuf,
     /// Its first model.
     pub model: String,
@@ -223,6 +224,9 @@ pub enum Setting {
 impl Body {
     /// Whether it is part of the conversation (as against a record about it).
     pub fn is_conversation(&self) -> bool {
-        matches!(self, Self::User { .. } | Self::Assistant { .. } | Self::Result { .. } | Self::Summary { .. })
+        matches!(
+            self,
+            Self::User { .. } | Self::Assistant { .. } | Self::Result { .. } | Self::Summary { .. }
+        )
     }
 }

@@ -75,13 +75,13 @@ impl Fold {
                 }
             }
             Delta::Thinking { index, text } => {
-                if let Some(Block::Thinking { thinking, .. }) = self.part(*index).map(|part| &mut part.block) {
+                if let Some(Block::Thinking { thinking, .. }) = self.part(*index).map(|part| &mut part.block)
+                {
                     thinking.push_str(text);
                 }
             }
             Delta::Signature { index, text } => {
-                if let Some(Block::Thinking { signature, .. }) =
-                    self.part(*index).map(|part| &mut part.block)
+                if let Some(Block::Thinking { signature, .. }) = self.part(*index).map(|part| &mut part.block)
                 {
                     signature.push_str(text);
                 }
@@ -236,11 +236,13 @@ mod tests {
     // proves: E2
     #[test]
     fn input_may_split_anywhere() {
-        let reply =
-            fold([start()].into_iter().chain(call(0, &["{\"a", "\":", "1}"], true)).chain([stop(Stop::ToolUse)]))
-                .finish();
+        let reply = fold(
+            [start()].into_iter().chain(call(0, &["{\"a", "\":", "1}"], true)).chain([stop(Stop::ToolUse)]),
+        )
+        .finish();
         assert_eq!(inputs(&reply), [json!({"a":1})]);
-        let empty = fold([start()].into_iter().chain(call(0, &[], true)).chain([stop(Stop::EndTurn)])).finish();
+        let empty =
+            fold([start()].into_iter().chain(call(0, &[], true)).chain([stop(Stop::EndTurn)])).finish();
         assert_eq!(inputs(&empty), [json!({})]);
         assert_eq!(empty.stop, Stop::ToolUse, "a reply with calls waits for them, whatever the server says");
     }
@@ -256,14 +258,16 @@ mod tests {
     #[test]
     fn an_input_too_deep_to_be_read_back_is_kept_as_text() {
         let deep = format!("{{\"a\":{}1{}}}", "[".repeat(110), "]".repeat(110));
-        let reply = fold([start()].into_iter().chain(call(0, &[&deep], true)).chain([stop(Stop::ToolUse)])).finish();
+        let reply =
+            fold([start()].into_iter().chain(call(0, &[&deep], true)).chain([stop(Stop::ToolUse)])).finish();
         assert_eq!(inputs(&reply), [json!({ UNPARSED_INPUT: deep })]);
     }
 
     #[test]
     fn a_call_cut_by_the_output_limit_is_dropped() {
         for close in [true, false] {
-            let deltas = [start()].into_iter().chain(call(0, &["{\"a"], close)).chain([stop(Stop::MaxTokens)]);
+            let deltas =
+                [start()].into_iter().chain(call(0, &["{\"a"], close)).chain([stop(Stop::MaxTokens)]);
             assert!(fold(deltas).finish().blocks.is_empty());
         }
     }

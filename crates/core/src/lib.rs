@@ -15,6 +15,7 @@ pub mod fold;
 pub mod ids;
 pub mod input;
 pub mod outcome;
+mod path_text;
 pub mod policy;
 pub mod ports;
 pub mod prompt;

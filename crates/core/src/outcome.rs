@@ -81,6 +81,7 @@ pub struct Envelope {
     /// From start to end.
     pub duration_ms: u64,
     /// Files that its tools changed.
+    #[serde(with = "crate::path_text::list")]
     pub files_changed: Vec<PathBuf>,
     /// Agents that it started, as `address: ending`.
     pub descendants: Vec<String>,

@@ -82,7 +82,9 @@ fn value(schema: &Value, input: &Value, at: &str, faults: &mut Vec<BadInput>) {
 fn object(schema: &Value, map: &Map<String, Value>, at: &str, faults: &mut Vec<BadInput>) {
     let path = |name: &str| if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") };
     let properties = schema.get("properties").and_then(Value::as_object);
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for name in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
         if !map.contains_key(name) {
             faults.push(BadInput::new(path(name), "is missing"));
         }
@@ -169,9 +171,15 @@ mod tests {
         );
         assert_eq!(fault(json!({"command":5})), "`command`: must be a string, not 5");
         assert_eq!(fault(json!({"command":""})), "`command`: must have at least 1 characters, not 0");
-        assert_eq!(fault(json!({"command":"a","mode":"c"})), "`mode`: must be one of \"a\", \"b\", not \"c\"");
+        assert_eq!(
+            fault(json!({"command":"a","mode":"c"})),
+            "`mode`: must be one of \"a\", \"b\", not \"c\""
+        );
         assert_eq!(fault(json!({"command":"a","timeout":-1})), "`timeout`: must be at least 0, not -1");
-        assert_eq!(fault(json!({"command":"a","items":[{"n":1.5}]})), "`items[0].n`: must be an integer, not 1.5");
+        assert_eq!(
+            fault(json!({"command":"a","items":[{"n":1.5}]})),
+            "`items[0].n`: must be an integer, not 1.5"
+        );
         assert!(fault(json!({"command":"a","items":[1,2,3]})).contains("at most 2 items"));
         assert_eq!(fault(json!([])), "must be an object, not []");
     }

@@ -17,11 +17,11 @@ pub const SEEN_FILES: usize = 100;
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// The shell's folder changed.
-    Cwd(PathBuf),
+    Cwd(#[serde(with = "crate::path_text")] PathBuf),
     /// A file was read, or written by a tool (then seen whole).
-    Saw(PathBuf, Seen),
+    Saw(#[serde(with = "crate::path_text")] PathBuf, Seen),
     /// A tool changed a file.
-    Changed(PathBuf),
+    Changed(#[serde(with = "crate::path_text")] PathBuf),
     /// The list of things to do.
     Todos(Vec<Todo>),
 }
@@ -144,7 +144,8 @@ impl AgentState {
                 };
                 self.seen.insert(path.clone(), (self.clock, merged));
                 if self.seen.len() > SEEN_FILES {
-                    let oldest = self.seen.iter().min_by_key(|(_, (at, _))| *at).map(|(path, _)| path.clone());
+                    let oldest =
+                        self.seen.iter().min_by_key(|(_, (at, _))| *at).map(|(path, _)| path.clone());
                     if let Some(oldest) = oldest {
                         self.seen.remove(&oldest);
                     }

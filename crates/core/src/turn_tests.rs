@@ -45,8 +45,18 @@ fn prompt() -> Body {
 
 fn reply(calls: &[&str], stop: Stop) -> Body {
     let mut blocks = vec![Block::text("a")];
-    blocks.extend(calls.iter().map(|id| Block::ToolUse { id: (*id).into(), name: "T".into(), input: json!({}) }));
-    Body::Assistant { message: "m".into(), model: "m".into(), blocks: blocks.into(), stop, usage: Usage::default() }
+    blocks.extend(calls.iter().map(|id| Block::ToolUse {
+        id: (*id).into(),
+        name: "T".into(),
+        input: json!({}),
+    }));
+    Body::Assistant {
+        message: "m".into(),
+        model: "m".into(),
+        blocks: blocks.into(),
+        stop,
+        usage: Usage::default(),
+    }
 }
 
 fn result(call: &str) -> Body {
@@ -96,7 +106,8 @@ fn what_was_under_way_is_mended_and_what_was_not_started_runs() {
 // proves: E7
 #[test]
 fn an_interrupt_asks_for_nothing_more_until_the_next_prompt() {
-    let stopped = vec![prompt(), reply(&["a", "b"], Stop::ToolUse), result("a"), user(Origin::Interrupt, false)];
+    let stopped =
+        vec![prompt(), reply(&["a", "b"], Stop::ToolUse), result("a"), user(Origin::Interrupt, false)];
     assert_eq!(step(stopped.clone()), Step::Mend(vec!["b".into()]));
     let answered = [stopped, vec![result("b")]].concat();
     assert_eq!(step(answered.clone()), Step::Yield(EndReason::Interrupted));
@@ -129,18 +140,26 @@ fn a_cut_keeps_the_last_batch_and_a_second_one_finds_nothing() {
     let before = push(&mut transcript, reply(&["a"], Stop::ToolUse));
     push(&mut transcript, result("a"));
     let cut = compact::plan(&transcript).map(|cut| cut.upto);
-    assert!(cut.as_ref().is_some_and(|upto| *upto != before && *upto != first), "the prompt goes, the batch stays");
+    assert!(
+        cut.as_ref().is_some_and(|upto| *upto != before && *upto != first),
+        "the prompt goes, the batch stays"
+    );
     push(&mut transcript, Body::Summary { upto: cut.unwrap_or(first), text: "sum".into() });
     assert_eq!(compact::plan(&transcript), None);
-    let texts: Vec<String> =
-        transcript.messages().iter().flat_map(Message::blocks).filter_map(|block| block.as_text().map(str::to_owned)).collect();
+    let texts: Vec<String> = transcript
+        .messages()
+        .iter()
+        .flat_map(Message::blocks)
+        .filter_map(|block| block.as_text().map(str::to_owned))
+        .collect();
     assert_eq!(texts, ["sum", "a"]);
 }
 
 /// Any entry, legal or not.
 fn any_body() -> impl Strategy<Value = Body> {
     let id = prop::sample::select(vec!["a", "b", "c", "d"]);
-    let stop = prop::sample::select(vec![Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::PauseTurn, Stop::Cut]);
+    let stop =
+        prop::sample::select(vec![Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::PauseTurn, Stop::Cut]);
     prop_oneof![
         any::<bool>().prop_map(|starts| user(Origin::Human, starts)),
         Just(user(Origin::Interrupt, false)),
@@ -234,7 +253,8 @@ fn a_prompt_that_waits_is_never_summarised() {
     push(&mut transcript, prompt());
     push(&mut transcript, reply(&["a"], Stop::ToolUse));
     let large = one(Block::result("a".into(), "x".repeat(compact::KEPT_BYTES + 1), false));
-    let last = push(&mut transcript, Body::Result { call: "a".into(), blocks: large, data: None, effects: vec![] });
+    let last =
+        push(&mut transcript, Body::Result { call: "a".into(), blocks: large, data: None, effects: vec![] });
     push(&mut transcript, prompt());
     assert_eq!(compact::plan(&transcript).map(|cut| cut.upto), Some(last));
 }

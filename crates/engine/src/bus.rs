@@ -1,8 +1,8 @@
 //! Events for frontends: live, bounded, and never waited for. Who falls behind is told so, and reads the
 //! transcript instead.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::broadcast;
 use troupe_core::event::{Event, EventKind};

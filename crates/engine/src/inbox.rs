@@ -67,6 +67,16 @@ impl Inbox {
 
     /// Adds content: durable first, then the agent is woken. One that waits already is not added again.
     pub(crate) async fn send(&self, prompt: Prompt) -> Result<(), InboxError> {
+        self.send_if(prompt, || true).await
+    }
+
+    /// Adds content that may become needless while it is made durable: whether it is wanted is asked at the
+    /// moment when it would begin to wait.
+    pub(crate) async fn send_if(
+        &self,
+        prompt: Prompt,
+        wanted: impl FnOnce() -> bool + Send,
+    ) -> Result<(), InboxError> {
         {
             let queue = self.queue();
             if queue.len() >= CAPACITY {
@@ -77,17 +87,21 @@ impl Inbox {
             }
         }
         self.journal.append(&self.key, None, line("prompt", json!(prompt))).await?;
-        self.place(prompt);
+        let id = prompt.id.clone();
+        let placed = {
+            // Asked under the lock: who says later that it is not wanted finds it in the queue.
+            let mut queue = self.queue();
+            let wanted = wanted();
+            if wanted {
+                place(&mut queue, prompt);
+            }
+            wanted
+        };
+        if !placed {
+            return self.record_withdrawal(&id).await;
+        }
         self.poke.notify_one();
         Ok(())
-    }
-
-    fn place(&self, prompt: Prompt) {
-        let mut queue = self.queue();
-        // `Now` before `Next` before `Later`; in order of arrival within each, a person before a notice.
-        let rank = |prompt: &Prompt| (prompt.when, !matches!(prompt.from, troupe_core::entry::Origin::Human));
-        let at = queue.iter().rposition(|waiting| rank(waiting) <= rank(&prompt)).map_or(0, |at| at + 1);
-        queue.insert(at, prompt);
     }
 
     /// What waits, in the order in which it will be read.
@@ -97,15 +111,24 @@ impl Inbox {
 
     /// Takes back what was not read yet; whether it was there.
     pub(crate) async fn withdraw(&self, id: &InputId) -> Result<bool, InboxError> {
-        let found = {
-            let mut queue = self.queue();
-            let at = queue.iter().position(|prompt| prompt.id == *id);
-            at.and_then(|at| queue.remove(at)).is_some()
-        };
+        let found = self.take_back(id);
         if found {
-            self.journal.append(&self.key, None, line("withdrawn", json!(id))).await?;
+            self.record_withdrawal(id).await?;
         }
         Ok(found)
+    }
+
+    /// Takes it back for this process alone; [`Self::record_withdrawal`] must follow.
+    pub(crate) fn take_back(&self, id: &InputId) -> bool {
+        let mut queue = self.queue();
+        let at = queue.iter().position(|prompt| prompt.id == *id);
+        at.and_then(|at| queue.remove(at)).is_some()
+    }
+
+    /// Keeps what was taken back from a later process.
+    pub(crate) async fn record_withdrawal(&self, id: &InputId) -> Result<(), InboxError> {
+        self.journal.append(&self.key, None, line("withdrawn", json!(id))).await?;
+        Ok(())
     }
 
     /// Waits until something may have come.
@@ -126,7 +149,9 @@ impl Drain {
         for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
             let Found::Record(_, Record(lines)) = found else { continue };
             for mut line in lines {
-                if let Some(prompt) = line.remove("prompt").and_then(|value| serde_json::from_value(value).ok()) {
+                if let Some(prompt) =
+                    line.remove("prompt").and_then(|value| serde_json::from_value(value).ok())
+                {
                     waiting.push(prompt);
                 } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
                     waiting.retain(|prompt| prompt.id.as_str() != id);
@@ -134,8 +159,10 @@ impl Drain {
             }
         }
         for prompt in waiting {
-            if !transcript.has_read(&prompt.id) && !self.inbox.queue().iter().any(|there| there.id == prompt.id) {
-                self.inbox.place(prompt);
+            if !transcript.has_read(&prompt.id)
+                && !self.inbox.queue().iter().any(|there| there.id == prompt.id)
+            {
+                place(&mut self.inbox.queue(), prompt);
             }
         }
         Ok(())
@@ -158,6 +185,13 @@ impl Drain {
     pub(crate) fn is_empty(&self) -> bool {
         self.inbox.queue().is_empty()
     }
+}
+
+/// `Now` before `Next` before `Later`; in order of arrival within each, a person before a notice.
+fn place(queue: &mut VecDeque<Prompt>, prompt: Prompt) {
+    let rank = |prompt: &Prompt| (prompt.when, !matches!(prompt.from, troupe_core::entry::Origin::Human));
+    let at = queue.iter().rposition(|waiting| rank(waiting) <= rank(&prompt)).map_or(0, |at| at + 1);
+    queue.insert(at, prompt);
 }
 
 fn line(key: &str, value: Value) -> Record {
@@ -226,6 +260,23 @@ mod tests {
         let second = Inbox::open(journal, key);
         second.restore(&empty()).await.unwrap();
         assert_eq!(ids(&second.inbox.list()), ["b"]);
+    }
+
+    // proves: X1
+    #[tokio::test]
+    async fn what_is_not_wanted_any_more_never_waits() {
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+        let key = Key::new("i").unwrap();
+        let first = Inbox::open(Arc::clone(&journal), key.clone());
+        let notice = |id| prompt(id, Origin::Job("j".into()), When::Next);
+        first.inbox.send_if(notice("late"), || false).await.unwrap();
+        first.inbox.send_if(notice("kept"), || true).await.unwrap();
+        assert_eq!(ids(&first.inbox.list()), ["kept"]);
+        let second = Inbox::open(journal, key);
+        second.restore(&empty()).await.unwrap();
+        assert_eq!(ids(&second.inbox.list()), ["kept"], "nor in a later process");
+        assert_eq!(ids(&first.take(true)), ["kept"]);
+        assert!(!first.inbox.take_back(&"kept".into()), "what was read stays");
     }
 
     // proves: B13

@@ -156,7 +156,9 @@ pub enum OpenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A later version wrote it.
-    #[error("session {session} has format {found}, and this version knows formats up to {known}; update troupe")]
+    #[error(
+        "session {session} has format {found}, and this version knows formats up to {known}; update troupe"
+    )]
     TooNew {
         /// The session.
         session: SessionId,
@@ -220,12 +222,7 @@ impl Session {
             }
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
-        Ok(Self {
-            shared,
-            warnings,
-            opened,
-            _lease: lease,
-        })
+        Ok(Self { shared, warnings, opened, _lease: lease })
     }
 
     /// The session's id.

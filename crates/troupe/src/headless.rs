@@ -108,12 +108,21 @@ async fn asker(asked: Asked) -> Asker {
         Asked::Nobody => Asker::Nobody,
         Asked::Host => Asker::Host,
         Asked::Person => match File::open("/dev/tty").await {
-            Ok(terminal) => Asker::Terminal(Box::new(terminal)),
+            Ok(terminal) => Asker::Terminal { answers: Box::new(terminal), forget: Arc::new(forget_typed) },
             Err(error) => {
                 warn(format_args!("/dev/tty can't be read ({error}): what needs leave is denied"));
                 Asker::Nobody
             }
         },
+    }
+}
+
+/// Throws away what was typed at the terminal and not read yet.
+fn forget_typed() {
+    let flushed = std::fs::File::open("/dev/tty")
+        .and_then(|tty| Ok(rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush)?));
+    if let Err(error) = flushed {
+        tracing::debug!(%error, "what was typed before a question could not be thrown away");
     }
 }
 

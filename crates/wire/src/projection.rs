@@ -192,12 +192,8 @@ impl Projection {
                 self.due.extend(found);
             }
             EventKind::Notice(notice) => self.notice(agent, notice),
-            EventKind::Ended(envelope) => {
-                // The entry told of it already, unless it could not be written.
-                if agent.is_main() && envelope.reason == EndReason::Store {
-                    self.end(envelope, event.at);
-                }
-            }
+            // The entry told of it already; an end without one is for `halt`.
+            EventKind::Ended(_) => {}
         }
     }
 
@@ -291,6 +287,13 @@ impl Projection {
             });
             self.due.push(Due::Began);
         }
+    }
+
+    /// The main agent ended for good, and no entry tells of it; whether that broke off a turn.
+    pub(crate) fn halt(&mut self, envelope: &Envelope, at: Time) -> bool {
+        let in_turn = self.in_turn();
+        self.end(envelope, at);
+        in_turn
     }
 
     fn end(&mut self, envelope: &Envelope, at: Time) {

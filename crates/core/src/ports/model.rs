@@ -232,7 +232,11 @@ pub struct ModelInfo {
 /// A provider.
 pub trait Model: Send + Sync {
     /// Streams one reply. Ends after [`Delta::Stop`], or with one error; stops soon when cancelled.
-    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>>;
+    fn stream(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>>;
 
     /// Counts the tokens of a request; an estimate.
     fn count<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<u64, ModelError>>;

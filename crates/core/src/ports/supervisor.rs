@@ -76,11 +76,7 @@ pub enum Release {
 
 impl Waiter {
     /// A hold on `job`, whose end is wanted when `cancel` fires.
-    pub fn new(
-        job: Job,
-        cancel: CancellationToken,
-        release: OnRelease,
-    ) -> Self {
+    pub fn new(job: Job, cancel: CancellationToken, release: OnRelease) -> Self {
         Self { job, cancel: Some(cancel), release }
     }
 

@@ -69,7 +69,8 @@ impl Environment {
         for file in instructions {
             let body = clip(&file.text, room);
             room -= body.len();
-            let cut = if body.len() < file.text.len() { "\n[cut: the instruction files are too long]" } else { "" };
+            let cut =
+                if body.len() < file.text.len() { "\n[cut: the instruction files are too long]" } else { "" };
             let _ = write!(
                 text,
                 "\nInstructions from {} (they hold for this whole session and go before your defaults)\n\n{}{cut}\n",

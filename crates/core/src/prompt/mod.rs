@@ -3,7 +3,9 @@
 
 mod fragment;
 
-pub use fragment::{Environment, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text, todo_text};
+pub use fragment::{
+    Environment, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text, todo_text,
+};
 
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");

@@ -80,7 +80,6 @@ impl From<StoreError> for Halt {
 enum Next {
     Go,
     Ended(EndReason),
-    Rest,
 }
 
 impl Actor {
@@ -136,12 +135,6 @@ impl Actor {
             let envelope = match self.step().await {
                 Ok(Next::Go) => continue,
                 Ok(Next::Ended(reason)) => self.close(reason, None).await,
-                Ok(Next::Rest) => {
-                    if self.rest().await {
-                        continue;
-                    }
-                    return self.envelope(EndReason::Cancelled, None);
-                }
                 Err(Halt::Model(error)) => {
                     let reason = match error.fault {
                         troupe_core::ports::model::Fault::PromptTooLong => EndReason::PromptTooLong,
@@ -162,7 +155,8 @@ impl Actor {
                     return envelope;
                 }
             };
-            if !self.row.header.resident {
+            // An agent whose transcript can't be written does nothing more.
+            if !self.row.header.resident || envelope.reason == EndReason::Store {
                 self.say(EventKind::Phase(Phase::Ended));
                 return envelope;
             }
@@ -202,7 +196,8 @@ impl Actor {
             Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
                 return Ok(Next::Ended(reason));
             }
-            Step::Yield(_) | Step::Done => return Ok(Next::Rest),
+            Step::Done if !self.row.header.resident => return Ok(Next::Ended(EndReason::Done)),
+            Step::Yield(_) | Step::Done => self.rest().await?,
         }
         Ok(Next::Go)
     }
@@ -216,7 +211,9 @@ impl Actor {
             turns: limits.turns.map(|turns| turns.saturating_sub(transcript.turn_replies())),
             tokens_spent: self.row.account.tokens_spent(),
             cost_spent: self.row.account.cost_spent(),
-            time_over: limits.time_ms.is_some_and(|limit| self.started.elapsed().as_millis() >= u128::from(limit)),
+            time_over: limits
+                .time_ms
+                .is_some_and(|limit| self.started.elapsed().as_millis() >= u128::from(limit)),
             context_full: self.too_long || self.context_is_full(),
             jobs_running: one_shot && self.shared.jobs.running_of(self.me()).iter().any(|job| job.is_agent),
         }
@@ -337,11 +334,11 @@ impl Actor {
         environment.text(&instructions)
     }
 
-    /// Sleeps until something comes; `false` when the agent is to end.
-    async fn rest(&mut self) -> bool {
+    /// Sleeps until something comes.
+    async fn rest(&mut self) -> Result<(), Halt> {
         self.slot = None;
         self.say(EventKind::Phase(Phase::Idle));
-        self.woken().await.is_ok()
+        self.woken().await
     }
 
     async fn woken(&mut self) -> Result<(), Halt> {

@@ -173,7 +173,8 @@ impl Actor {
         let refused = matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. })
             && !self.shared.config.leave.bypass;
         if refused {
-            let reason = "bypassPermissions was not enabled when the session began, so an answer can't turn it on";
+            let reason =
+                "bypassPermissions was not enabled when the session began, so an answer can't turn it on";
             self.say(EventKind::Notice(Notice::Warning(reason.to_owned())));
             return Ok(());
         }
@@ -190,7 +191,8 @@ impl Actor {
 
     async fn refuse(&mut self, batch: &mut Batch, at: usize, reason: String) -> Result<(), Halt> {
         let call = &batch.calls[at];
-        let notice = Notice::Denied { call: call.id.clone(), tool: call.tool.clone(), reason: reason.clone() };
+        let notice =
+            Notice::Denied { call: call.id.clone(), tool: call.tool.clone(), reason: reason.clone() };
         self.say(EventKind::Notice(notice));
         self.finish(batch, at, ToolOutput::error(reason)).await
     }
@@ -224,7 +226,11 @@ impl Actor {
     }
 
     /// Takes what a task tells, or that it failed inside.
-    async fn told(&mut self, batch: &mut Batch, told: Result<(Id, Told), tokio::task::JoinError>) -> Result<(), Halt> {
+    async fn told(
+        &mut self,
+        batch: &mut Batch,
+        told: Result<(Id, Told), tokio::task::JoinError>,
+    ) -> Result<(), Halt> {
         match told {
             Ok((_, Told::Ended(at, output))) => self.finish(batch, at, output).await,
             Ok((_, Told::Answered(at, answer))) => {
@@ -233,7 +239,9 @@ impl Actor {
                 self.answered(batch, at, answer).await
             }
             Err(error) => {
-                let Some(at) = batch.task_of.iter().position(|id| *id == Some(error.id())) else { return Ok(()) };
+                let Some(at) = batch.task_of.iter().position(|id| *id == Some(error.id())) else {
+                    return Ok(());
+                };
                 let text = if error.is_cancelled() {
                     CANCELLED.to_owned()
                 } else {
@@ -317,8 +325,7 @@ async fn ask(
     cancel: &CancellationToken,
     at: usize,
 ) -> Told {
-    let withdrawn =
-        || Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false };
+    let withdrawn = || Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false };
     let answer = tokio::select! {
         answer = shared.ask(question) => answer,
         () = cancel.cancelled() => withdrawn(),

@@ -197,7 +197,9 @@ fn shorten_results(messages: &[Message]) -> Vec<Message> {
 fn newest_half(messages: &[Message]) -> Vec<Message> {
     let answers = |message: &Message| message.blocks().any(|block| matches!(block, Block::ToolResult { .. }));
     let half = messages.len() / 2;
-    if let Some(from) = messages[half..].iter().position(|message| message.role == Role::User && !answers(message)) {
+    if let Some(from) =
+        messages[half..].iter().position(|message| message.role == Role::User && !answers(message))
+    {
         return messages[half + from..].to_vec();
     }
     // No prompt there: the results stand without their calls, so they go as plain text.

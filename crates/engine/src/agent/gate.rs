@@ -25,7 +25,8 @@ impl Actor {
     pub(super) fn place(&self) -> Place {
         let config = &self.shared.config.place;
         let cwd = self.transcript().state().cwd.clone();
-        let mut roots = vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
+        let mut roots =
+            vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
         roots.push(config.cwd.clone());
         roots.extend(self.shared.roots());
         roots.dedup();

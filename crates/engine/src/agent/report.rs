@@ -119,7 +119,8 @@ impl Actor {
             // Nobody is left to be told.
             self.shared.jobs.mark_told(self.me(), &job.id);
         }
-        let ends = futures_util::future::join_all(jobs.iter().map(troupe_core::ports::supervisor::Job::ended));
+        let ends =
+            futures_util::future::join_all(jobs.iter().map(troupe_core::ports::supervisor::Job::ended));
         if tokio::time::timeout(JOBS_END, ends).await.is_err() {
             let left: Vec<&JobId> = jobs.iter().map(|job| &job.id).collect();
             tracing::warn!(agent = %self.me(), ?left, "jobs did not end in time");
@@ -131,7 +132,9 @@ fn limit_in_words(reason: &EndReason, actor: &Actor) -> Option<String> {
     let limits = actor.row.account.limits();
     let spent = actor.row.account.spent();
     match reason {
-        EndReason::MaxTurns => Some(format!("Reached maximum number of turns ({})", limits.turns.unwrap_or(0))),
+        EndReason::MaxTurns => {
+            Some(format!("Reached maximum number of turns ({})", limits.turns.unwrap_or(0)))
+        }
         EndReason::MaxCost => Some(format!(
             "Reached maximum budget (${}); spent ${:.4}",
             limits.cost_usd.unwrap_or(0.0),

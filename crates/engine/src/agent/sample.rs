@@ -193,7 +193,10 @@ impl Actor {
             let given = id.clone();
             let mut number = 2;
             while id.as_str().is_empty() || here.contains(id) || self.transcript().has_call(id) {
-                *id = CallId::new(format!("{}_{number}", if given.as_str().is_empty() { "call" } else { given.as_str() }));
+                *id = CallId::new(format!(
+                    "{}_{number}",
+                    if given.as_str().is_empty() { "call" } else { given.as_str() }
+                ));
                 number += 1;
             }
             here.insert(id.clone());

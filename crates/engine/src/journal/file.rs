@@ -65,7 +65,11 @@ impl FileJournal {
     }
 
     fn open(&self, path: &Path) -> Result<File, JournalError> {
-        let open = || OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path);
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.read(true).append(true).create(true).mode(0o600);
+            regular(&mut options, path)
+        };
         match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let folder = path.parent().unwrap_or(&self.root);
@@ -81,7 +85,13 @@ impl FileJournal {
         .map_err(|error| io_error("open", path, error))
     }
 
-    fn write(&self, key: &Key, expect: Option<Seq>, record: &Record, file: &mut File) -> Result<Seq, JournalError> {
+    fn write(
+        &self,
+        key: &Key,
+        expect: Option<Seq>,
+        record: &Record,
+        file: &mut File,
+    ) -> Result<Seq, JournalError> {
         let path = self.path(key);
         let fail = |error| io_error("append to", &path, error);
         let size = file.metadata().map_err(fail)?.len();
@@ -110,6 +120,16 @@ impl FileJournal {
         self.lock_tails().insert(key.clone(), Tail { bytes: size + bytes.len() as u64, last: seq });
         Ok(seq)
     }
+}
+
+/// Opens a file that must be a regular one. Nothing else may hold us: a pipe would wait for its other end.
+fn regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let nonblock = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = options.custom_flags(nonblock).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
 }
 
 fn io_error(action: &'static str, path: &Path, source: io::Error) -> JournalError {
@@ -183,7 +203,7 @@ impl Journal for FileJournal {
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
-            let mut file = match File::open(&path) {
+            let mut file = match regular(OpenOptions::new().read(true), &path) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                 Err(error) => return Err(io_error("open", &path, error)),

@@ -141,7 +141,8 @@ mod tests {
     fn a_record_of_several_lines_comes_back_whole() {
         let record = Record(vec![map(r#"{"a":1}"#), map("{}"), map(r#"{"b":{"z":1,"a":2}}"#)]);
         let bytes = encode(&record, 7);
-        let expected = "{\"a\":1,\"troupePart\":7}\n{\"troupePart\":7}\n{\"b\":{\"z\":1,\"a\":2},\"troupeSeq\":7}\n";
+        let expected =
+            "{\"a\":1,\"troupePart\":7}\n{\"troupePart\":7}\n{\"b\":{\"z\":1,\"a\":2},\"troupeSeq\":7}\n";
         assert_eq!(String::from_utf8_lossy(&bytes), expected);
         assert_eq!(decode(&bytes), [Found::Record(7, record)]);
     }

@@ -20,9 +20,7 @@ pub struct Rendered {
 
 impl Rendered {
     fn bytes(&self) -> Vec<u8> {
-        let tool = |spec: &ToolSpec| {
-            json!({"name": *spec.name, "description": *spec.description, "input_schema": *spec.input_schema})
-        };
+        let tool = |spec: &ToolSpec| json!({"name": *spec.name, "description": *spec.description, "input_schema": *spec.input_schema});
         let tools: Vec<Value> = self.tools.iter().map(tool).collect();
         json!({"system": &*self.system, "tools": tools}).to_string().into_bytes()
     }
@@ -49,7 +47,8 @@ impl Rendered {
 
     /// Reads what was kept under `name`.
     pub fn load(folder: &Path, name: &str) -> Option<Self> {
-        let value: Value = serde_json::from_slice(&std::fs::read(folder.join(format!("{name}.json"))).ok()?).ok()?;
+        let value: Value =
+            serde_json::from_slice(&std::fs::read(folder.join(format!("{name}.json"))).ok()?).ok()?;
         let system: Vec<Block> = serde_json::from_value(value.get("system")?.clone()).ok()?;
         let text = |tool: &Value, key: &str| tool.get(key).and_then(Value::as_str).map(Arc::<str>::from);
         let tool = |tool: &Value| {

@@ -286,7 +286,10 @@ fn decode_conversation(line: &Line) -> Option<Entry> {
             message: message.get("id").and_then(Value::as_str).unwrap_or(id.as_str()).into(),
             model: message.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
             blocks: blocks.into(),
-            stop: message.get("stop_reason").and_then(Value::as_str).map_or(Stop::Other(String::new()), Stop::parse),
+            stop: message
+                .get("stop_reason")
+                .and_then(Value::as_str)
+                .map_or(Stop::Other(String::new()), Stop::parse),
             usage: message
                 .get("usage")
                 .and_then(|usage| serde_json::from_value::<Usage>(usage.clone()).ok())
@@ -311,9 +314,9 @@ fn decode_conversation(line: &Line) -> Option<Entry> {
         let meta = line.get("isMeta") == Some(&Value::Bool(true));
         Body::User {
             blocks: blocks.into(),
-            from: field("from").and_then(|from| serde_json::from_value(from).ok()).unwrap_or({
-                if meta { Origin::System } else { Origin::Human }
-            }),
+            from: field("from")
+                .and_then(|from| serde_json::from_value(from).ok())
+                .unwrap_or(if meta { Origin::System } else { Origin::Human }),
             cause: field("cause").and_then(|cause| serde_json::from_value(cause).ok()).flatten(),
             starts_turn: field("turn").and_then(|turn| turn.as_bool()).unwrap_or(!meta),
         }

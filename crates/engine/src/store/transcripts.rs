@@ -28,7 +28,13 @@ pub struct Writer {
 
 impl Writer {
     /// A writer of a new transcript.
-    pub fn new(journal: Arc<dyn Journal>, clock: Arc<dyn Clock>, key: Key, header: &Header, branch: Option<String>) -> Self {
+    pub fn new(
+        journal: Arc<dyn Journal>,
+        clock: Arc<dyn Clock>,
+        key: Key,
+        header: &Header,
+        branch: Option<String>,
+    ) -> Self {
         let state =
             AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone());
         let codec = Codec::new(header, branch);
@@ -86,7 +92,11 @@ pub struct Restored {
 ///
 /// # Errors
 /// When the journal can't be read.
-pub async fn load(journal: &dyn Journal, key: &Key, state: AgentState) -> Result<Option<Restored>, StoreError> {
+pub async fn load(
+    journal: &dyn Journal,
+    key: &Key,
+    state: AgentState,
+) -> Result<Option<Restored>, StoreError> {
     let found = journal.read(key, 0).await?;
     if found.is_empty() {
         return Ok(None);

@@ -14,7 +14,7 @@ use troupe_core::ports::supervisor::{
 use troupe_core::spawn::Spawn;
 
 use super::jobs::Untold;
-use super::{Shared, notice, spawn};
+use super::{Shared, notice, runner, spawn};
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -48,15 +48,7 @@ impl Supervisor for Door {
         };
         shared.jobs.enter(job.clone(), sender, cancel.clone());
         let cx = JobCx { id: id.clone(), output: job.output.clone(), cancel: cancel.clone() };
-        let running = (start.run)(cx);
-        let run = {
-            let (shared, id) = (Arc::clone(shared), id.clone());
-            async move {
-                let outcome = running.await;
-                end(&shared, &id, outcome).await;
-            }
-        };
-        if !shared.run(run) {
+        if !shared.run(runner::shell(Arc::clone(shared), id.clone(), async move { (start.run)(cx).await })) {
             return Err(SpawnError::Ending);
         }
         if start.background {
@@ -80,7 +72,19 @@ impl Supervisor for Door {
     }
 
     fn mark_told(&self, owner: &AgentId, id: &JobId) {
-        self.0.jobs.mark_told(owner, id);
+        let shared = &self.0;
+        if !shared.jobs.mark_told(owner, id) {
+            return;
+        }
+        let (Some(row), notice) = (shared.row(owner), notice::id(id)) else { return };
+        // Gone at once, so that the owner can't read it in between; the record may follow.
+        if row.inbox.take_back(&notice) {
+            shared.run(async move {
+                if let Err(error) = row.inbox.record_withdrawal(&notice).await {
+                    tracing::warn!(%error, id = %notice, "a notice was taken back, and a later process may tell it again");
+                }
+            });
+        }
     }
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
@@ -118,14 +122,19 @@ pub(super) fn waiter(shared: &Arc<Shared>, job: Job, cancel: troupe_core::Cancel
 
 /// Records the end of a job and tells whoever is to know.
 pub(super) async fn end(shared: &Arc<Shared>, id: &JobId, outcome: Outcome) {
+    if let Some(untold) = record(shared, id, outcome) {
+        tell(shared, &untold).await;
+    }
+}
+
+/// Records the end of a job and tells frontends; answers with it when the owner is to be told too.
+pub(super) fn record(shared: &Shared, id: &JobId, outcome: Outcome) -> Option<Untold> {
     let owner = shared.jobs.any(id).map(|job| job.owner);
     let untold = shared.jobs.end(id, outcome.clone());
     if let Some(owner) = owner {
         shared.bus.tell(&owner, EventKind::Job(id.clone(), JobChange::Ended(outcome)));
     }
-    if let Some(untold) = untold {
-        tell(shared, &untold).await;
-    }
+    untold
 }
 
 /// Puts the notice into the owner's inbox, or, when the owner has ended, into the main agent's (B3).
@@ -134,7 +143,8 @@ async fn tell(shared: &Arc<Shared>, untold: &Untold) {
     let mut to = untold.job.owner.clone();
     loop {
         if let Some(row) = shared.row(&to) {
-            if let Err(error) = row.inbox.send(prompt).await {
+            let wanted = || shared.jobs.wants_notice(&untold.job.id);
+            if let Err(error) = row.inbox.send_if(prompt, wanted).await {
                 tracing::warn!(%error, job = %untold.job.id, "the end of a job could not be told");
             }
             return;
@@ -142,7 +152,9 @@ async fn tell(shared: &Arc<Shared>, untold: &Untold) {
         if to.is_main() {
             return;
         }
-        prompt.blocks.push(troupe_core::block::Block::text(format!("(started by agent {to}, which has ended)")));
+        prompt
+            .blocks
+            .push(troupe_core::block::Block::text(format!("(started by agent {to}, which has ended)")));
         to = AgentId::main();
     }
 }

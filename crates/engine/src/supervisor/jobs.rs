@@ -39,7 +39,9 @@ enum Hold {
     Waiting,
     /// The owner's inbox will be told.
     Inbox,
-    /// It was taken.
+    /// It ended, and a notice is on its way to the owner's inbox, or there.
+    Notified,
+    /// It was taken, or the owner knows by other means.
     Told,
 }
 
@@ -73,8 +75,8 @@ impl Jobs {
         row.sender.send_replace(Some(outcome.clone()));
         let untold = (row.hold == Hold::Inbox).then(|| Untold { job: row.job.clone(), outcome });
         match row.hold {
-            Hold::Inbox => row.hold = Hold::Told,
-            Hold::Waiting | Hold::Told => {}
+            Hold::Inbox => row.hold = Hold::Notified,
+            Hold::Waiting | Hold::Notified | Hold::Told => {}
         }
         table.retire(id);
         untold
@@ -98,20 +100,28 @@ impl Jobs {
                 None
             }
             Release::Detached => {
-                row.hold = if outcome.is_some() { Hold::Told } else { Hold::Inbox };
+                row.hold = if outcome.is_some() { Hold::Notified } else { Hold::Inbox };
                 outcome.map(|outcome| Untold { job: row.job.clone(), outcome })
             }
         }
     }
 
-    /// The end was told by other means.
-    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) {
-        if let Some(row) = self.table().rows.get_mut(id)
-            && row.job.owner == *owner
-            && row.hold == Hold::Inbox
-        {
-            row.hold = Hold::Told;
+    /// The end was told by other means; whether a notice of it may wait, which is then to be taken back.
+    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> bool {
+        let mut table = self.table();
+        let Some(row) = table.rows.get_mut(id).filter(|row| row.job.owner == *owner) else { return false };
+        let notified = row.hold == Hold::Notified;
+        match row.hold {
+            Hold::Inbox | Hold::Notified => row.hold = Hold::Told,
+            // The call that waits tells of it.
+            Hold::Waiting | Hold::Told => {}
         }
+        notified
+    }
+
+    /// Whether a notice of the end is still wanted.
+    pub(crate) fn wants_notice(&self, id: &JobId) -> bool {
+        self.table().rows.get(id).is_none_or(|row| row.hold == Hold::Notified)
     }
 
     /// A job of this owner.
@@ -218,6 +228,12 @@ mod tests {
         jobs.release(&asked, Release::Detached);
         jobs.mark_told(&AgentId::main(), &asked);
         assert!(jobs.end(&asked, end()).is_none(), "it was told by other means");
+        let seen = enter(&jobs, "e");
+        jobs.release(&seen, Release::Detached);
+        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen));
+        assert!(!jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen), "another's");
+        assert!(jobs.mark_told(&AgentId::main(), &seen), "the notice is to be taken back");
+        assert!(!jobs.wants_notice(&seen) && !jobs.mark_told(&AgentId::main(), &seen));
     }
 
     #[test]

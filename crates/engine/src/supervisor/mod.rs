@@ -5,6 +5,7 @@ pub(crate) mod door;
 pub(crate) mod jobs;
 mod notice;
 pub(crate) mod row;
+mod runner;
 pub(crate) mod shared;
 pub(crate) mod spawn;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use troupe_core::block::Block;
 use troupe_core::entry::Origin;
-use troupe_core::ids::InputId;
+use troupe_core::ids::{InputId, JobId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::outcome::{Ending, Outcome};
 
@@ -48,12 +48,17 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     field("output-file", &job.output.display().to_string());
     text.push_str("</task-notification>");
     Prompt {
-        id: InputId::new(format!("job-{}", job.id)),
+        id: id(&job.id),
         blocks: vec![Block::text(text)],
         from: Origin::Job(job.id.clone()),
         when: When::Next,
         starts_turn: true,
     }
+}
+
+/// The id of a job's notice: there is at most one.
+pub(crate) fn id(job: &JobId) -> InputId {
+    InputId::new(format!("job-{job}"))
 }
 
 fn end_in_words(outcome: &Outcome) -> String {

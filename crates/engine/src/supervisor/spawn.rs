@@ -10,7 +10,7 @@ use troupe_core::def::{AgentDef, ModelChoice};
 use troupe_core::entry::{Body, FORMAT, Header, Origin, Setting};
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, EntryId, JobId};
-use troupe_core::outcome::{EndReason, Envelope, Outcome};
+use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
 use troupe_core::ports::tool::{Tool, ToolSpec};
@@ -19,8 +19,8 @@ use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
 use super::account::Account;
-use super::door::{end, short_id, waiter};
-use super::{Row, Shared};
+use super::door::{short_id, waiter};
+use super::{Row, Shared, runner};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{OpenError, Start};
@@ -97,7 +97,8 @@ pub(crate) async fn open_main(
     let prompt_waits = !drain.is_empty();
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
-    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
+    let row =
+        Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     if resumed {
         rebook(shared, &actor, &account).await;
@@ -123,14 +124,7 @@ pub(crate) async fn open_main(
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
-    let task = {
-        let shared = Arc::clone(shared);
-        async move {
-            actor.run().await;
-            shared.leave(&AgentId::main());
-        }
-    };
-    shared.run(task);
+    shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
     Ok(Opened { resumed, pending, last_end, before })
 }
 
@@ -188,7 +182,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
     write_meta(shared, &header);
     let job = enter_job(shared, &actor, &header);
-    Ok(run_child(shared, actor, job, header))
+    Ok(run_child(shared, actor, job, &header))
 }
 
 fn enter_job(shared: &Arc<Shared>, actor: &Actor, header: &Header) -> Job {
@@ -206,10 +200,10 @@ fn enter_job(shared: &Arc<Shared>, actor: &Actor, header: &Header) -> Job {
     job
 }
 
-fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: Arc<Header>) -> Waiter {
+fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: &Arc<Header>) -> Waiter {
     let token = actor.token();
     shared.enter(actor.row());
-    shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(&header)));
+    shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(header)));
     let change = JobChange::Started {
         title: header.description.clone(),
         agent: true,
@@ -217,16 +211,8 @@ fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: Arc<Header>) 
         background: false,
     };
     shared.bus.tell(&job.owner, EventKind::Job(job.id.clone(), change));
-    let task = {
-        let (shared, id) = (Arc::clone(shared), job.id.clone());
-        async move {
-            let envelope = actor.run().await;
-            shared.leave(&header.agent);
-            end(&shared, &id, Outcome::Agent(Box::new(envelope))).await;
-        }
-    };
-    // A session that closes has cancelled the token already; the waiter then sees the runner gone.
-    shared.run(task);
+    // A session that closes runs nothing more; the waiter then sees that the agent was dropped.
+    shared.run(runner::agent(Arc::clone(shared), actor.row(), Some(job.id.clone()), actor.run()));
     waiter(shared, job, token)
 }
 
@@ -267,7 +253,11 @@ fn child_cwd(shared: &Shared, wanted: Option<&Path>, parents: &Path) -> Result<P
         return Ok(real);
     }
     let list: Vec<String> = allowed.map(|root| root.display().to_string()).collect();
-    Err(SpawnError::Invalid(format!("cwd {} is outside of the allowed folders: {}", path.display(), list.join(", "))))
+    Err(SpawnError::Invalid(format!(
+        "cwd {} is outside of the allowed folders: {}",
+        path.display(),
+        list.join(", ")
+    )))
 }
 
 fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {
@@ -351,7 +341,9 @@ async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
     for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = file.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(agent) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else { continue };
+        let Some(agent) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else {
+            continue;
+        };
         let key = shared.paths.transcript(&AgentId::new(agent));
         let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
         if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
@@ -380,9 +372,8 @@ impl Actor {
         if let Some(model) = model.filter(|model| *model != state.model) {
             self.record(Body::Set(Setting::Model(model.to_owned()))).await?;
         }
-        let mode = mode.or_else(|| {
-            matches!(state.mode, Mode::Plan | Mode::BypassPermissions).then_some(Mode::Default)
-        });
+        let mode = mode
+            .or_else(|| matches!(state.mode, Mode::Plan | Mode::BypassPermissions).then_some(Mode::Default));
         if let Some(mode) = mode.filter(|mode| *mode != state.mode) {
             self.record(Body::Set(Setting::Mode(mode))).await?;
         }

@@ -49,6 +49,19 @@ const USAGE: &str = "write `usage input=100 output=10 cache_write=0 cache_read=0
 const STOP: &str = "write `stop` and end_turn, stop_sequence, tool_use, max_tokens, pause_turn, refusal or model_context_window_exceeded";
 const NOTHING: &str = "nothing may follow";
 
+/// Most bytes of a script.
+const MOST: u64 = 64 << 20;
+
+fn read_bounded(path: &Path) -> std::io::Result<String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST {
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it holds more than 64 MiB"));
+    }
+    Ok(text)
+}
+
 type Wrong = (String, &'static str);
 
 impl Script {
@@ -57,8 +70,7 @@ impl Script {
     /// # Errors
     /// When the file can't be read, or a line is wrong.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
+        let text = read_bounded(path).map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
         Self::parse(&path.display().to_string(), &text)
     }
 

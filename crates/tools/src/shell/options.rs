@@ -33,6 +33,8 @@ pub struct Options {
     pub rc_file: Option<PathBuf>,
     /// A script to source before each command (`CLAUDE_ENV_FILE`).
     pub env_file: Option<PathBuf>,
+    /// Git settings that the environment holds already (`GIT_CONFIG_COUNT`).
+    pub git_settings: usize,
     /// The value of `BASH_ENV` that commands are to see.
     pub bash_env: Option<PathBuf>,
 }
@@ -48,6 +50,7 @@ impl Default for Options {
             background: true,
             rc_file: None,
             env_file: None,
+            git_settings: 0,
             bash_env: None,
         }
     }

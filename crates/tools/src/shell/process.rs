@@ -27,7 +27,13 @@ pub(super) struct Launch {
     pub(super) cwd: PathBuf,
     /// Becomes `BASH_ENV`: a script that the shell sources before the command.
     pub(super) prologue: Option<PathBuf>,
+    /// Git settings that the environment holds already (`GIT_CONFIG_COUNT`).
+    pub(super) git_settings: usize,
 }
+
+/// Settings that every git of a command gets: no program that watches files, and no repository that lies bare
+/// among the files of another.
+const GIT: [(&str, &str); 2] = [("core.fsmonitor", "false"), ("safe.bareRepository", "explicit")];
 
 /// Why no process was started.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +93,12 @@ impl Launch {
             .stderr(writer)
             .process_group(0)
             .kill_on_drop(true);
+        // Reading a repository must not run what its config names.
+        for (n, (key, value)) in GIT.iter().enumerate() {
+            let n = self.git_settings + n;
+            command.env(format!("GIT_CONFIG_KEY_{n}"), key).env(format!("GIT_CONFIG_VALUE_{n}"), value);
+        }
+        command.env("GIT_CONFIG_COUNT", (self.git_settings + GIT.len()).to_string());
         match &self.prologue {
             Some(path) => command.env("BASH_ENV", OsString::from(path)),
             None => &mut command,

@@ -25,6 +25,7 @@ async fn run_in(folder: &Path, command: &str, bounds: Bounds, background: bool) 
             command: command.into(),
             cwd: folder.into(),
             prologue: None,
+            git_settings: 0,
         },
         prologue: None,
         limit: Duration::from_mins(1),

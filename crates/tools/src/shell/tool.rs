@@ -166,6 +166,7 @@ impl Bash {
             program: self.options.program.clone(),
             command: request.command.clone(),
             cwd: cx.place.cwd.clone(),
+            git_settings: self.options.git_settings,
             prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
         };
         // The call keeps a foreground command's time, since it may let go of it; the runner's own limit is
@@ -452,9 +453,8 @@ async fn follow_folder(cx: &ToolCx, folder: &LastFolder, output: &mut ToolOutput
     if *back != place.cwd {
         output.effects.push(Effect::Cwd(back.clone()));
     }
-    output
-        .content
-        .push(troupe_core::block::Block::text(format!("Shell cwd was reset to {}", back.display())));
+    let told = format!("Shell cwd was reset to {}", back.display());
+    output.content.push(troupe_core::block::Block::text(told));
 }
 
 async fn resolved(path: &Path) -> PathBuf {

@@ -82,9 +82,6 @@ impl TaskOutput {
             }
         }
         let end = job.outcome.borrow().clone();
-        if end.is_some() {
-            cx.supervisor.mark_told(&cx.me, &job.id);
-        }
         let retrieval = match (&end, block) {
             (Some(_), _) => "success",
             (None, true) => "timeout",
@@ -100,6 +97,10 @@ impl TaskOutput {
         let body = output.text.trim_end();
         lines.push(if body.is_empty() { "(no output)".to_owned() } else { body.to_owned() });
         let data = json!({"retrieval_status": retrieval, "task": task});
+        if end.is_some() {
+            // Last: a call that is dropped before tells nothing.
+            cx.supervisor.mark_told(&cx.me, &job.id);
+        }
         ToolOutput::text(lines.join("\n")).with_data(data)
     }
 }

@@ -13,6 +13,8 @@ use super::later::Later;
 /// A coding harness in which agents work together.
 #[derive(Debug, Parser)]
 #[command(
+    // A host may add a flag that the person gave already.
+    args_override_self = true,
     name = "troupe",
     disable_version_flag = true,
     args_conflicts_with_subcommands = true,

@@ -190,12 +190,25 @@ fn place(
     })
 }
 
+/// Most bytes of a system prompt's file.
+const PROMPT_MOST: u64 = 4 << 20;
+
+fn bounded(path: &Path) -> std::io::Result<String> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(PROMPT_MOST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > PROMPT_MOST {
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, "it holds more than 4 MiB"));
+    }
+    Ok(text)
+}
+
 /// A text that stands in a flag, or in a file that a flag names.
 fn text(words: Option<&str>, file: Option<&Path>, env: &Env) -> Result<Option<String>, Fault> {
     match (words, file) {
         (Some(words), _) => Ok(Some(words.to_owned())),
         (None, Some(file)) => {
-            let read = std::fs::read_to_string(env.cwd.join(file));
+            let read = bounded(&env.cwd.join(file));
             read.map(Some)
                 .map_err(|error| Fault::usage(format_args!("failed to read {}: {error}", file.display())))
         }

@@ -35,6 +35,7 @@ fn options(env: &Env, settings: &Settings) -> Options {
         background: !off,
         rc_file: env.home.as_ref().map(|home| home.join(".bashrc")).filter(|file| file.is_file()),
         bash_env: env.vars.get("BASH_ENV").filter(|path| !path.is_empty()).map(Into::into),
+        git_settings: env.vars.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..usual
     }
 }

@@ -12,9 +12,19 @@ pub(crate) struct Desk {
     queue: VecDeque<Arc<Question>>,
     /// The question that is on the screen.
     shown: Option<QuestionId>,
+    /// Throws away what was typed before a question stood there.
+    forget: Option<Forget>,
 }
 
+/// Throws away what was typed and not read yet.
+pub(crate) type Forget = Arc<dyn Fn() + Send + Sync>;
+
 impl Desk {
+    /// A desk before which a person sits.
+    pub(crate) fn new(forget: Forget) -> Self {
+        Self { forget: Some(forget), ..Self::default() }
+    }
+
     /// Adds a question, unless it is there.
     pub(crate) fn open(&mut self, question: Arc<Question>) {
         if self.queue.iter().all(|there| there.id != question.id) {
@@ -35,6 +45,10 @@ impl Desk {
             return None;
         }
         self.shown = Some(first.id.clone());
+        // Keys that were pressed for something else must not answer it.
+        if let Some(forget) = &self.forget {
+            forget();
+        }
         Some(Arc::clone(first))
     }
 

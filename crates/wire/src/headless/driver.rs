@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use troupe_core::entry::Body;
 use troupe_core::event::{Event, EventKind, Notice};
 use troupe_core::ids::{AgentId, InputId};
-use troupe_core::input::{Input, Prompt};
+use troupe_core::input::Input;
 use troupe_core::outcome::{EndReason, Ending, Envelope};
 use troupe_core::time::Time;
 use troupe_engine::Session;
@@ -56,6 +56,8 @@ pub(super) struct Driver {
     pub(super) quiet_since: Instant,
     pub(super) linger: Option<Instant>,
     pub(super) leaving: Option<(Exit, Instant)>,
+    /// How the main agent ended for good: it reads no prompt any more.
+    pub(super) halted: Option<Arc<Envelope>>,
     /// The time of the last event.
     pub(super) now: Time,
 }
@@ -93,6 +95,7 @@ impl Driver {
             quiet_since: Instant::now(),
             linger: None,
             leaving: None,
+            halted: None,
             now: Time::default(),
         }
     }
@@ -125,8 +128,7 @@ impl Driver {
             }
             Notice::Warning(text) => self.tell(text),
             Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
-            // The result lists denials.
-            Notice::Denied { .. } => {}
+            Notice::Denied { tool, reason, .. } => self.tell(&format!("denied {tool}: {reason}")),
         }
     }
 
@@ -168,7 +170,17 @@ impl Driver {
         }
         let engine = &self.engine;
         self.projection.hear(event, &|id| engine.job(id));
-        self.flush().await
+        self.flush().await?;
+        match &event.kind {
+            // One that has left the roster ended by a fault, whatever its reason says.
+            EventKind::Ended(envelope)
+                if event.agent.is_main()
+                    && (envelope.reason == EndReason::Store || self.engine.header().is_none()) =>
+            {
+                self.halt(envelope).await
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads from the transcripts what the bus lost.
@@ -319,7 +331,12 @@ impl Driver {
     }
 
     /// The result of a prompt that never became a turn.
-    pub(super) async fn refuse(&mut self, prompt: &Prompt, reason: EndReason, why: &str) -> Result<(), Exit> {
+    pub(super) async fn refuse(
+        &mut self,
+        prompt: &InputId,
+        reason: EndReason,
+        why: &str,
+    ) -> Result<(), Exit> {
         let envelope = Envelope {
             ending: Ending::Failed,
             reason,
@@ -344,7 +361,7 @@ impl Driver {
             usage: troupe_core::usage::Usage::default(),
             doing: troupe_core::event::Phase::Sampling,
             denials: Vec::new(),
-            prompts: self.queue.if_hosts(&prompt.id),
+            prompts: self.queue.if_hosts(prompt),
             origin: None,
         };
         self.result(&finished, &[]).await

@@ -1,15 +1,17 @@
 //! When a run is over: the state that it tells, what it waits for and how long, and its last words.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 use troupe_core::ids::AgentId;
 use troupe_core::input::{Input, Prompt};
-use troupe_core::outcome::EndReason;
+use troupe_core::outcome::{EndReason, Envelope};
 
 use super::driver::Driver;
 use super::questions::Asking;
+use super::writer::Closed;
 use super::{Exit, Output, Signal, StateEvents};
 use crate::frames::{self, State};
 use crate::line;
@@ -42,10 +44,12 @@ impl Driver {
 
     /// Whether a further turn is owed, by what waits or by what was just heard of.
     pub(super) fn owes_a_turn(&self) -> bool {
-        let notice = self.linger.is_some_and(|until| Instant::now() < until);
-        self.is_busy()
-            || !self.queue.is_empty()
-            || notice
+        self.is_busy() || !self.queue.is_empty() || (self.halted.is_none() && self.is_called())
+    }
+
+    /// Whether a notice waits for the main agent, or may come at once.
+    fn is_called(&self) -> bool {
+        self.linger.is_some_and(|until| Instant::now() < until)
             || !self.engine.waiting(&AgentId::main()).is_empty()
     }
 
@@ -61,7 +65,8 @@ impl Driver {
     /// Until when what works in the background is waited for.
     pub(super) fn patience(&self) -> Option<Instant> {
         let tasks = &self.projection.tasks;
-        if tasks.has_background_agent() {
+        // Nobody would hear what an agent found after the main agent's end.
+        if tasks.has_background_agent() && self.halted.is_none() {
             self.options.agents_ceiling.map(|ceiling| self.quiet_since + ceiling)
         } else {
             tasks.has_background().then(|| self.quiet_since + GRACE)
@@ -110,10 +115,35 @@ impl Driver {
 
     /// Hands a prompt to the agent.
     pub(super) async fn deliver(&mut self, prompt: Prompt) -> Result<(), Exit> {
-        self.queue.sent(&prompt.id);
-        if let Err(error) = self.send(Input::Prompt(prompt.clone())).await {
-            self.queue.read(&prompt.id);
-            self.refuse(&prompt, EndReason::Store, &error).await?;
+        let id = prompt.id.clone();
+        if let Some(end) = self.halted.clone() {
+            return self.refuse(&id, EndReason::Store, why(&end)).await;
+        }
+        self.queue.sent(&id);
+        if let Err(error) = self.send(Input::Prompt(prompt)).await {
+            self.queue.read(&id);
+            self.refuse(&id, EndReason::Store, &error).await?;
+        }
+        Ok(())
+    }
+
+    /// The main agent ended for good: its turn is over, and all that it has not read is refused.
+    pub(super) async fn halt(&mut self, end: &Arc<Envelope>) -> Result<(), Exit> {
+        if self.halted.is_some() {
+            return Ok(());
+        }
+        self.halted = Some(Arc::clone(end));
+        let in_turn = self.projection.halt(end, self.now);
+        self.flush().await?;
+        if !in_turn && self.queue.is_empty() {
+            // No result will say so.
+            self.tell(why(end));
+        }
+        for id in self.queue.unread() {
+            // What is refused must not be read after all, by this process or by one that resumes.
+            self.take_back(&id).await;
+            self.queue.read(&id);
+            self.refuse(&id, EndReason::Store, why(end)).await?;
         }
         Ok(())
     }
@@ -141,14 +171,17 @@ impl Driver {
 
     /// The exit of a run that came to its own end.
     pub(super) fn verdict(&self) -> Exit {
-        let failed = self.last.as_ref().is_some_and(|last| last["is_error"] == true);
-        if failed {
+        if self.last_failed() || self.halted.is_some() {
             Exit::Error
         } else if self.unfinished > 0 {
             Exit::Unfinished
         } else {
             Exit::Success
         }
+    }
+
+    fn last_failed(&self) -> bool {
+        self.last.as_ref().is_some_and(|last| last["is_error"] == true)
     }
 
     /// A signal came; none when no more can.
@@ -166,10 +199,10 @@ impl Driver {
     }
 
     /// No more input comes.
-    pub(super) fn input_ended(&mut self) {
+    pub(super) async fn input_ended(&mut self) -> Result<(), Exit> {
         self.input_open = false;
-        let failed = self.last.as_ref().is_some_and(|last| last["is_error"] == true);
-        self.muted = failed && !self.is_busy() && self.queue.is_empty();
+        self.muted = self.last_failed() && !self.is_busy() && self.queue.is_empty();
+        self.host_left().await
     }
 
     /// Writes what is still owed, and ends everything.
@@ -181,10 +214,14 @@ impl Driver {
         {
             exit = early;
         }
-        if self.writer.finish().await.is_err()
-            && matches!(exit, Exit::Success | Exit::Error | Exit::Unfinished)
+        if let Err(Closed(fault)) = self.writer.finish().await
+            && !matches!(exit, Exit::Interrupted | Exit::Terminated)
         {
             exit = Exit::OutputClosed;
+            if let Some(fault) = fault {
+                exit = Exit::Error;
+                (self.tell)(&format!("troupe: failed to write the output: {fault}\n"));
+            }
         }
         self.engine.close(CLOSE).await;
         exit
@@ -205,4 +242,9 @@ impl Driver {
             }
         }
     }
+}
+
+/// Why the agent ended, in words.
+fn why(end: &Envelope) -> &str {
+    end.error.as_deref().unwrap_or("the main agent has ended")
 }

@@ -25,10 +25,7 @@ impl Driver {
                 self.tell(&format!("a line of the input was passed over: {why}"));
                 return Ok(());
             }
-            Read::End => {
-                self.input_ended();
-                return Ok(());
-            }
+            Read::End => return self.input_ended().await,
         };
         match control::parse(&line) {
             Ok(Incoming::Message(message)) => self.message(message).await,
@@ -75,7 +72,7 @@ impl Driver {
         if !self.queue.push(prompt.clone()) {
             let why = format!("{} messages wait already; this one was not taken", queue::MOST);
             self.tell(&why);
-            return self.refuse(&prompt, EndReason::Store, &why).await;
+            return self.refuse(&prompt.id, EndReason::Store, &why).await;
         }
         Ok(())
     }
@@ -195,14 +192,7 @@ impl Driver {
         for id in self.queue.unread() {
             if self.take_back(&id).await {
                 self.queue.read(&id);
-                let prompt = Prompt {
-                    id,
-                    blocks: Vec::new(),
-                    from: Origin::Human,
-                    when: When::Later,
-                    starts_turn: true,
-                };
-                self.refuse(&prompt, EndReason::Interrupted, "the turn was interrupted").await?;
+                self.refuse(&id, EndReason::Interrupted, "the turn was interrupted").await?;
             } else if let Err(error) = self.send(Input::Interrupt).await {
                 self.tell(&format!("the interrupt did not arrive: {error}"));
             }
@@ -232,15 +222,9 @@ impl Driver {
         let answer = match read {
             Read::Line(line) => ask::choice(&line, &question).map(|choice| choice.answer(&question)),
             Read::Bad(_) => None,
-            // Nobody is there any more: what is open is denied, and what comes too.
             Read::End => {
-                let open: Vec<_> = desk.questions().cloned().collect();
-                self.asking = Asking::Nobody;
-                for question in open {
-                    let message = "Nobody can be asked any more.".to_owned();
-                    self.answer(&question, Answer::Deny { message, interrupt: false }).await;
-                }
-                return;
+                let open = desk.questions().cloned().collect();
+                return self.nobody_answers(open).await;
             }
         };
         let Some(answer) = answer else {

@@ -107,8 +107,13 @@ pub enum Asker {
     Nobody,
     /// The host, by `can_use_tool`.
     Host,
-    /// A person: questions go to the diagnostics, answers are lines of this reader (`/dev/tty`).
-    Terminal(Box<dyn AsyncRead + Send + Unpin>),
+    /// A person: questions go to the diagnostics.
+    Terminal {
+        /// Answers are lines of this reader (`/dev/tty`).
+        answers: Box<dyn AsyncRead + Send + Unpin>,
+        /// Throws away what was typed and not read yet: called before each question is shown.
+        forget: Arc<dyn Fn() + Send + Sync>,
+    },
 }
 
 /// The run's ends to the outside.

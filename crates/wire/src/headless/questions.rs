@@ -25,8 +25,8 @@ impl Asking {
         Self::Host { open: BTreeMap::new(), number: 0 }
     }
 
-    pub(super) fn terminal() -> Self {
-        Self::Terminal(Desk::default())
+    pub(super) fn terminal(forget: Arc<dyn Fn() + Send + Sync>) -> Self {
+        Self::Terminal(Desk::new(forget))
     }
 
     pub(super) fn has(&self, id: &QuestionId) -> bool {
@@ -97,6 +97,27 @@ impl Driver {
             // It was withdrawn in the meantime.
             tracing::debug!(%error, question = %question.id, "an answer came too late");
         }
+    }
+
+    /// Whoever answered has left: what is open is denied, and what comes too.
+    pub(super) async fn nobody_answers(&mut self, open: Vec<Arc<Question>>) {
+        self.asking = Asking::Nobody;
+        for question in open {
+            let message = "Nobody can be asked any more.".to_owned();
+            self.answer(&question, Answer::Deny { message, interrupt: false }).await;
+        }
+    }
+
+    /// A host whose input has ended can't answer.
+    pub(super) async fn host_left(&mut self) -> Result<(), Exit> {
+        let Asking::Host { open, .. } = &mut self.asking else { return Ok(()) };
+        let open = std::mem::take(open);
+        self.nobody_answers(open.values().map(|asked| Arc::clone(&asked.question)).collect()).await;
+        // It may read on, and need not show what it can't answer.
+        for request in open.keys() {
+            self.frame(&control::withdrawal(request)).await?;
+        }
+        Ok(())
     }
 
     /// Whether a person is to answer something; puts the question if it is not on the screen.

@@ -23,7 +23,9 @@ where
 {
     let writer = Writer::new(io.output);
     let (asker, mut terminal) = match io.asker {
-        Asker::Terminal(reader) => (super::questions::Asking::terminal(), Some(Lines::new(reader))),
+        Asker::Terminal { answers, forget } => {
+            (super::questions::Asking::terminal(forget), Some(Lines::new(answers)))
+        }
         Asker::Host => (super::questions::Asking::host(), None),
         Asker::Nobody => (super::questions::Asking::Nobody, None),
     };
@@ -60,12 +62,12 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) 
     driver.catch_up().await?;
     let mut lines = match input {
         Input::Prompt(blocks) => {
-            driver.input_open = false;
+            driver.input_ended().await?;
             driver.queue.push(prompt(blocks));
             None
         }
         Input::Nothing => {
-            driver.input_open = false;
+            driver.input_ended().await?;
             None
         }
         Input::Lines(reader) => Some(Lines::new(reader)),

@@ -18,9 +18,9 @@ pub(super) struct Writer {
     task: JoinSet<Result<(), Closed>>,
 }
 
-/// Nobody reads any more.
+/// Nothing more can be written: nobody reads, or, with its words, another fault such as a full disk.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Closed;
+pub(super) struct Closed(pub(super) Option<String>);
 
 impl Writer {
     pub(super) fn new(output: impl AsyncWrite + Send + Unpin + 'static) -> Self {
@@ -33,7 +33,7 @@ impl Writer {
     /// Hands a line on; waits while too many wait.
     pub(super) async fn line(&self, mut line: String) -> Result<(), Closed> {
         line.push('\n');
-        self.sender.send(line).await.map_err(|_| Closed)
+        self.sender.send(line).await.map_err(|_| Closed(None))
     }
 
     /// Waits until nobody reads any more.
@@ -45,8 +45,8 @@ impl Writer {
     pub(super) async fn finish(mut self) -> Result<(), Closed> {
         drop(self.sender);
         match tokio::time::timeout(FINISH, self.task.join_next()).await {
-            Ok(Some(Ok(Ok(())))) => Ok(()),
-            _ => Err(Closed),
+            Ok(Some(Ok(end))) => end,
+            _ => Err(Closed(None)),
         }
     }
 }
@@ -63,7 +63,8 @@ async fn write(
         };
         if let Err(error) = written.await {
             tracing::debug!(%error, "the output is closed");
-            return Err(Closed);
+            let fault = error.kind() != std::io::ErrorKind::BrokenPipe;
+            return Err(Closed(fault.then(|| error.to_string())));
         }
     }
     Ok(())

@@ -5,6 +5,9 @@
 mod background;
 mod children;
 mod control;
+mod departed;
+mod disk;
+mod halted;
 mod host;
 mod missed;
 mod model;

@@ -13,11 +13,11 @@ use troupe_core::def::{AgentDef, Filter, ModelChoice};
 use troupe_core::ids::SessionId;
 use troupe_core::policy::Rules;
 use troupe_engine::clock::SystemClock;
-use troupe_engine::journal::MemoryJournal;
 use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
+use crate::disk::Disk;
 use crate::host::Host;
 use crate::model::{Gate, Replies, Reply};
 use crate::tools;
@@ -29,6 +29,7 @@ pub(crate) struct Stage {
     pub(crate) host: Host,
     pub(crate) model: Arc<Replies>,
     pub(crate) gate: Gate,
+    pub(crate) disk: Arc<Disk>,
     pub(crate) signals: mpsc::Sender<Signal>,
     told: Arc<Mutex<String>>,
     run: JoinHandle<Exit>,
@@ -44,6 +45,8 @@ pub(crate) struct Setup {
     pub(crate) asks: Asks,
     /// Bytes of output that wait unread.
     pub(crate) pipe: usize,
+    /// Whether nothing can be written any more once the session is open.
+    pub(crate) full: bool,
 }
 
 pub(crate) enum Asks {
@@ -66,7 +69,14 @@ impl Setup {
             },
             ..Options::default()
         };
-        Self { options, replies: vec![("main", main)], prompt: None, asks: Asks::Host, pipe: 1 << 20 }
+        Self {
+            options,
+            replies: vec![("main", main)],
+            prompt: None,
+            asks: Asks::Host,
+            pipe: 1 << 20,
+            full: false,
+        }
     }
 
     /// A prompt in the arguments.
@@ -83,16 +93,20 @@ impl Setup {
         let folder = tempfile::tempdir().unwrap();
         let gate = Gate::new();
         let model = Arc::new(Replies::new(self.replies));
+        let disk = Arc::new(Disk::default());
         let parts = Parts {
             model: Arc::clone(&model) as _,
             tools: tools::all(&gate),
             defs: vec![definition("main"), definition("helper")],
-            journal: Arc::new(MemoryJournal::default()),
+            journal: Arc::clone(&disk) as _,
             clock: Arc::new(SystemClock),
         };
         let asks = !matches!(self.asks, Asks::Nobody);
         let session =
             Session::open(parts, config(&folder, asks), Start::New(SessionId::new(SESSION))).await.unwrap();
+        if self.full {
+            disk.fill();
+        }
         let (input, host_input) = duplex(1 << 20);
         let (output, host_output) = duplex(self.pipe);
         let (signals, heard) = mpsc::channel(4);
@@ -108,12 +122,24 @@ impl Setup {
             asker: match self.asks {
                 Asks::Nobody => Asker::Nobody,
                 Asks::Host => Asker::Host,
-                Asks::Person(terminal) => Asker::Terminal(Box::new(terminal)),
+                Asks::Person(terminal) => Asker::Terminal {
+                    answers: Box::new(terminal),
+                    forget: Arc::new(|| ()),
+                },
             },
             signals: heard,
         };
         let run = spawn(run(session, self.options, io));
-        Stage { host: Host::new(host_input, host_output), model, gate, signals, told, run, _folder: folder }
+        Stage {
+            host: Host::new(host_input, host_output),
+            model,
+            gate,
+            disk,
+            signals,
+            told,
+            run,
+            _folder: folder,
+        }
     }
 }
 

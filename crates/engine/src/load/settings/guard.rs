@@ -97,10 +97,21 @@ pub(super) fn guard(
         });
     }
     if let Some((permissions, key)) = holder(object, &["permissions", "defaultMode"])
-        && permissions.get(key).and_then(Value::as_str).and_then(Mode::parse) == Some(Mode::Auto)
+        && let Some(mode @ (Mode::Auto | Mode::BypassPermissions)) =
+            permissions.get(key).and_then(Value::as_str).and_then(Mode::parse)
     {
         permissions.shift_remove(key);
-        refuse("permissions.defaultMode".into(), "auto is taken from the person's own settings alone");
+        let what = if mode == Mode::Auto {
+            "auto is taken from the person's own settings alone"
+        } else {
+            "bypassPermissions is taken from the person's own settings alone"
+        };
+        refuse("permissions.defaultMode".into(), what);
+    }
+    // A script is a model that says what its file says: here, what the repository says.
+    if object.get("model").and_then(Value::as_str).is_some_and(|model| model.starts_with("script:")) {
+        object.shift_remove("model");
+        refuse("model".into(), "a script is taken from the person's own settings or the command line alone");
     }
     if trust == Trust::Untrusted {
         hold(object, from, held);

@@ -1,0 +1,182 @@
+//! Shell commands on real folders with links that lead outside: what would leave the workspace, or meet what a
+//! rule denies, asks.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+use serde_json::json;
+use troupe_core::access::Access;
+use troupe_core::policy::{Behaviour, Judged, Mode, Rules, Scope, Verdict, decide};
+use troupe_core::ports::tool::Place;
+use troupe_tools::shell::parse::parse;
+
+struct World {
+    root: tempfile::TempDir,
+}
+
+impl World {
+    /// A workspace with `link` to a folder outside, `sink` and `dst/victim` to files there.
+    fn new() -> Self {
+        let world = Self { root: tempfile::tempdir().unwrap() };
+        let (workspace, out) = (world.path("ws"), world.path("out"));
+        for folder in [&workspace.join("dst"), &workspace.join("sub"), &workspace.join(".git/hooks"), &out] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        for file in [workspace.join("victim"), workspace.join("a.txt"), workspace.join(".env")] {
+            std::fs::write(file, "a\n").unwrap();
+        }
+        std::fs::write(out.join("secret"), "a\n").unwrap();
+        symlink(&out, workspace.join("link")).unwrap();
+        symlink(out.join("secret"), workspace.join("sink")).unwrap();
+        symlink(out.join("secret"), workspace.join("dst/victim")).unwrap();
+        world
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().unwrap().join(name)
+    }
+
+    fn judge(&self, mode: Mode, rules: &[(Behaviour, &str)], line: &str) -> &'static str {
+        let workspace = self.path("ws");
+        let place = Place { cwd: workspace.clone(), home: self.path("home"), roots: vec![workspace.clone()] };
+        let mut all = Rules::default();
+        for (behaviour, text) in rules {
+            let text = text.replace("<OUT>", &format!("/{}", self.path("out").display()));
+            all.add(&text, *behaviour, Scope::Project, workspace.clone()).unwrap();
+        }
+        let mut command = parse(line);
+        command.resolve(&place, |path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+        let access = [Access::Exec(Box::new(command))];
+        let input = json!({ "command": line });
+        match decide(&all, mode, &Judged { tool: "Bash", input: &input, access: &access, place: &place }) {
+            Verdict::Allow => "allow",
+            Verdict::Ask(_) => "ask",
+            Verdict::Deny(_) => "deny",
+        }
+    }
+}
+
+// proves: S7
+#[test]
+fn the_copy_that_sed_keeps_stays_beside_the_file() {
+    let world = World::new();
+    let sed = [(Behaviour::Allow, "Bash(sed *)")];
+    for (line, expected) in [
+        ("sed -i s/a/b/ a.txt", "allow"),
+        ("sed -i.bak s/a/b/ a.txt", "allow"),
+        ("sed -ni.bak s/a/b/p a.txt", "allow"),
+        ("sed -i'.git/hooks/*' s/a/a/ pre-commit", "ask"),
+        ("sed -ni'x*' s/a/a/ pre-commit", "ask"),
+        ("sed -i/x s/a/a/ -i.bak a.txt", "ask"),
+        ("sed --in-place='.git/hooks/*' s/a/a/ pre-commit", "ask"),
+        ("sed --in-p=/x s/a/a/ pre-commit", "ask"),
+        ("sed -irc s/a/a/ .bash", "ask"),
+        ("sed -si s/a/a/ .git/config", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::AcceptEdits, &[], line), expected, "{line}");
+        assert_eq!(world.judge(Mode::Default, &sed, line), expected, "{line}, with a rule");
+    }
+}
+
+// proves: S7
+#[test]
+fn a_copy_is_judged_where_it_may_land() {
+    let world = World::new();
+    for (line, expected) in [
+        ("cp a.txt b.txt", "allow"),
+        ("cp a.txt sub", "allow"),
+        ("cp -t sub a.txt", "allow"),
+        ("mv a.txt sub/", "allow"),
+        ("cp victim dst", "ask"),
+        ("cp ./victim dst/", "ask"),
+        ("cp -t dst victim", "ask"),
+        ("cp -vt dst victim", "ask"),
+        ("cp --target-directory=dst victim", "ask"),
+        ("cp a.txt victim dst", "ask"),
+        ("mv victim dst", "ask"),
+        ("mv -t dst victim", "ask"),
+        ("cp sub/.bashrc .", "ask"),
+        ("cp -S -t a.txt .git/hooks/pre-commit", "ask"),
+        ("cp -r sub dst", "ask"),
+        ("cp -a sub/. dst", "ask"),
+        ("cp --parents sub/x dst", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::AcceptEdits, &[], line), expected, "{line}");
+    }
+    let rules = [(Behaviour::Allow, "Bash(install *)"), (Behaviour::Allow, "Bash(ln *)")];
+    for (line, expected) in [
+        ("install a.txt sub", "allow"),
+        ("install -m 644 victim dst", "ask"),
+        ("ln -f a.txt sub", "allow"),
+        ("ln -f victim dst", "ask"),
+        ("ln -s sub/.bashrc", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::Default, &rules, line), expected, "{line}");
+    }
+    let exact = [(Behaviour::Allow, "Bash(cp -r sub new)")];
+    assert_eq!(world.judge(Mode::Default, &exact, "cp -r sub new"), "allow");
+}
+
+// proves: S7
+#[test]
+fn a_reader_follows_no_link_that_nobody_has_seen() {
+    let world = World::new();
+    for (line, expected) in [
+        ("cat a.txt", "allow"),
+        ("grep -rn x sub", "allow"),
+        ("grep 'a*' a.txt", "allow"),
+        ("echo *", "allow"),
+        ("cat link/secret", "ask"),
+        ("cat */secret", "ask"),
+        ("cat l*k/secret", "ask"),
+        ("head *", "ask"),
+        ("cat ./s?ink", "ask"),
+        ("cat ./s[i]nk", "ask"),
+        ("ls l*/", "ask"),
+        ("grep -R x .", "ask"),
+        ("grep --dereference-recursive x .", "ask"),
+        ("grep -rh '' l*", "ask"),
+        ("ls -LR .", "ask"),
+        ("du -aL .", "ask"),
+        ("diff -r sub dst", "ask"),
+    ] {
+        for mode in [Mode::Default, Mode::AcceptEdits] {
+            assert_eq!(world.judge(mode, &[], line), expected, "{line} in {mode:?}");
+        }
+    }
+    let rules = [(Behaviour::Allow, "Bash(cat *)"), (Behaviour::Deny, "Read(<OUT>/**)")];
+    for (line, expected) in [("cat a.txt", "allow"), ("cat l*/secret", "ask"), ("cat link/secret", "deny")] {
+        for mode in [Mode::Default, Mode::BypassPermissions] {
+            assert_eq!(world.judge(mode, &rules, line), expected, "{line} in {mode:?}");
+        }
+    }
+}
+
+// proves: S7
+#[test]
+fn what_may_meet_a_denied_file_asks_in_every_mode() {
+    let world = World::new();
+    let rules = [(Behaviour::Deny, "Read(.env)"), (Behaviour::Deny, "Read(<OUT>/**)")];
+    for (line, expected) in [
+        ("cat a.txt", "allow"),
+        ("cat *.txt", "allow"),
+        ("tail sub/{a,x}", "allow"),
+        ("tar xf a.tar", "allow"),
+        ("cat .e*", "ask"),
+        ("tail sub/{.env,x}", "ask"),
+        ("tail sub/.{d..f}nv", "ask"),
+        ("tail {sub/.env,x}", "ask"),
+        ("tar cf - .", "ask"),
+        ("tar -czf a.tgz sub", "ask"),
+        ("zip -r a.zip sub", "ask"),
+        ("cp -r sub /tmp/x", "ask"),
+        ("tar cf - .env", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::BypassPermissions, &rules, line), expected, "{line}");
+    }
+    let elsewhere = [(Behaviour::Deny, "Read(<OUT>/**)")];
+    assert_eq!(world.judge(Mode::BypassPermissions, &elsewhere, "tar cf - sub"), "allow");
+    assert_eq!(world.judge(Mode::BypassPermissions, &elsewhere, "tar cf - .."), "ask");
+}
