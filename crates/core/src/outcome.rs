@@ -41,6 +41,8 @@ pub enum EndReason {
     MaxTokens,
     /// The limit of time.
     MaxTime,
+    /// The last reply was cut off at the length that a reply may have.
+    OutputLimit,
     /// Interrupted by a person or the host.
     Interrupted,
     /// Cancelled with its owner, or stopped by id.

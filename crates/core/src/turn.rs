@@ -56,10 +56,19 @@ pub fn next_step(transcript: &Transcript, left: &Left) -> Step {
             }
         }
         Demand::None if left.jobs_running => Step::Wait,
+        Demand::None if is_cut_off(transcript) => Step::Yield(EndReason::OutputLimit),
         Demand::None => Step::Yield(EndReason::Done),
         Demand::Halted => Step::Yield(EndReason::Interrupted),
         Demand::Closed => Step::Done,
     }
+}
+
+/// Whether the last reply ended at the output limit, with nothing more to do: what it says is not whole.
+fn is_cut_off(transcript: &Transcript) -> bool {
+    matches!(
+        transcript.last_reply().map(|entry| &entry.body),
+        Some(Body::Assistant { stop: Stop::MaxTokens | Stop::ContextFull, .. })
+    )
 }
 
 enum Demand {

@@ -91,6 +91,7 @@ fn a_turn_from_prompt_to_yield() {
     assert_eq!(step(answered()), Step::Sample);
     assert_eq!(step([answered(), vec![reply(&[], Stop::EndTurn)]].concat()), Step::Yield(EndReason::Done));
     assert_eq!(step(vec![prompt(), reply(&[], Stop::PauseTurn)]), Step::Sample);
+    assert_eq!(step(vec![prompt(), reply(&[], Stop::MaxTokens)]), Step::Yield(EndReason::OutputLimit));
     assert_eq!(step(vec![prompt(), reply(&[], Stop::Cut)]), Step::Sample, "a cut reply is none");
 }
 

@@ -33,9 +33,7 @@ fn ours(record: &Map<String, Value>, n: usize) -> Option<String> {
         None if given || n == 0 => Value::Null,
         None => json!((n - 1).to_string()),
     };
-    let line = |kind: &str, message: Value| {
-        json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
-    };
+    let line = |kind: &str, message: Value| json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message});
     let mut line = if let Some(text) = record.get("u") {
         line("user", json!({"role": "user", "content": text}))
     } else if let Some(text) = record.get("a") {
@@ -44,9 +42,13 @@ fn ours(record: &Map<String, Value>, n: usize) -> Option<String> {
             content.push(json!({"type": "tool_use", "id": call, "name": "Bash", "input": {}}));
         }
         let stop = if content.len() > 1 { "tool_use" } else { "end_turn" };
-        line("assistant", json!({"id": format!("msg_{n}"), "role": "assistant", "content": content, "stop_reason": stop}))
+        line(
+            "assistant",
+            json!({"id": format!("msg_{n}"), "role": "assistant", "content": content, "stop_reason": stop}),
+        )
     } else if let Some(call) = record.get("r") {
-        let result = json!({"type": "tool_result", "tool_use_id": call, "content": [{"type": "text", "text": "out"}]});
+        let result =
+            json!({"type": "tool_result", "tool_use_id": call, "content": [{"type": "text", "text": "out"}]});
         line("user", json!({"role": "user", "content": [result]}))
     } else {
         let text = record.get("summary")?;
@@ -120,7 +122,9 @@ fn faults(messages: &[Message]) -> Vec<String> {
             }
         }
         if message.role == Role::User {
-            faults.extend(open.iter().filter(|id| !answered.contains(*id)).map(|id| format!("{id} has no result")));
+            faults.extend(
+                open.iter().filter(|id| !answered.contains(*id)).map(|id| format!("{id} has no result")),
+            );
             open.clear();
         }
         for block in message.blocks() {

@@ -52,7 +52,11 @@ pub fn prefix(request: &Request) -> String {
 }
 
 impl Model for Recorder {
-    fn stream(&self, request: Request, cancel: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+    fn stream(
+        &self,
+        request: Request,
+        cancel: CancellationToken,
+    ) -> BoxStream<'static, Result<Delta, ModelError>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
         self.inner.stream(request, cancel)
     }

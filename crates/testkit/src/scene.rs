@@ -35,7 +35,7 @@ impl Scene {
     ///
     /// # Panics
     /// When a line makes no sense: a scene is part of a test.
-        pub fn parse(name: &str, text: &str) -> Self {
+    pub fn parse(name: &str, text: &str) -> Self {
         let mut scene = Self {
             name: name.to_owned(),
             files: Vec::new(),

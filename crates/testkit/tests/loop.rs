@@ -65,7 +65,9 @@ async fn close(session: Session) {
 // proves: E4, F009
 #[tokio::test]
 async fn the_limit_of_turns_ends_the_run_and_says_so() {
-    let mut world = world("agent main\nreply\n  call Bash command=true\nreply\n  call Bash command=true\nreply \"never\"\n");
+    let mut world = world(
+        "agent main\nreply\n  call Bash command=true\nreply\n  call Bash command=true\nreply \"never\"\n",
+    );
     world.config.limits.turns = Some(2);
     let session = world.start().await;
     let envelope = turn(&session, 0, "go").await;
@@ -114,10 +116,10 @@ async fn a_cut_stream_is_tried_again_and_what_it_showed_is_kept_for_people() {
 #[tokio::test]
 async fn a_full_context_is_shortened_and_the_instructions_stay() {
     let long = "word ".repeat(6_000);
-    let script = format!(
-        "agent main\nreply \"{long}\"\nreply \"after\"\nagent summary\nreply \"they said hello\"\n"
-    );
-    let inner: Arc<dyn troupe_core::ports::model::Model> = Arc::new(ScriptModel::parse("t", &script).unwrap());
+    let script =
+        format!("agent main\nreply \"{long}\"\nreply \"after\"\nagent summary\nreply \"they said hello\"\n");
+    let inner: Arc<dyn troupe_core::ports::model::Model> =
+        Arc::new(ScriptModel::parse("t", &script).unwrap());
     let recorder = Recorder::with_window(inner, 20_000);
     let mut world = World::new(Arc::clone(&recorder) as _);
     let zebra = Instructions { path: "/w/AGENTS.md".into(), text: "always answer with token ZEBRA".into() };
@@ -215,7 +217,9 @@ async fn each_answer_reaches_its_asker_in_any_order() {
             "a.txt" => Answer::Allow { input: None, updates: vec![] },
             "b.txt" => Answer::Deny { message: "not b".into(), interrupt: false },
             // A person may change what is written.
-            _ => Answer::Allow { input: Some(json!({"file_path": "d.txt", "content": "d"})), updates: vec![] },
+            _ => {
+                Answer::Allow { input: Some(json!({"file_path": "d.txt", "content": "d"})), updates: vec![] }
+            }
         };
         session.send(&AgentId::main(), Input::Answer(question.id.clone(), answer.clone())).await.unwrap();
         assert!(session.send(&AgentId::main(), Input::Answer(question.id.clone(), answer)).await.is_err());
@@ -285,7 +289,11 @@ async fn what_comes_in_mid_turn_is_read_at_the_next_safe_point_or_after_the_turn
 #[tokio::test]
 async fn an_interrupt_in_mid_stream_keeps_what_was_shown_and_the_session_goes_on() {
     let script = Arc::new(
-        ScriptModel::parse("t", "agent main\nreply\n  text \"so far \"\n  gate never\n  text \"more\"\nreply \"next\"\n").unwrap(),
+        ScriptModel::parse(
+            "t",
+            "agent main\nreply\n  text \"so far \"\n  gate never\n  text \"more\"\nreply \"next\"\n",
+        )
+        .unwrap(),
     );
     let world = World::new(Arc::clone(&script) as _);
     let session = world.start().await;
@@ -295,7 +303,10 @@ async fn an_interrupt_in_mid_stream_keeps_what_was_shown_and_the_session_goes_on
     session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
     let envelope = ended(&mut events).await;
     assert_eq!((envelope.ending, &envelope.reason), (Ending::Stopped, &EndReason::Interrupted));
-    let shown = entries(&session).await.iter().any(|entry| matches!(&entry.body, Body::Assistant { stop: Stop::Cut, .. }));
+    let shown = entries(&session)
+        .await
+        .iter()
+        .any(|entry| matches!(&entry.body, Body::Assistant { stop: Stop::Cut, .. }));
     assert!(shown);
     script.release("never");
     // The interrupted try was no reply, so the script plays it again.

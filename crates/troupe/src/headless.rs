@@ -73,8 +73,11 @@ async fn play(wired: Wired, given: Given, trail: &Trail) -> Result<u8, Fault> {
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
     if matches!(given, Given::Unfinished) && !session.is_pending() {
-        return Err(Fault::usage(format_args!("session {} has nothing unfinished to go on with", session.id()))
-            .hint("give it a prompt"));
+        return Err(Fault::usage(format_args!(
+            "session {} has nothing unfinished to go on with",
+            session.id()
+        ))
+        .hint("give it a prompt"));
     }
     if lasts {
         trail.lay(&session.transcript_file(), session.id().as_str());

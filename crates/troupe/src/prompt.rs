@@ -33,7 +33,9 @@ pub(crate) fn read(words: Option<&str>) -> Result<Option<String>, Fault> {
 /// What is told when a prompt is needed and there is none.
 pub(crate) fn missing() -> Fault {
     Fault::usage("there is no prompt")
-        .hint("give it as an argument, before flags that take several values: troupe -p \"what does this do?\"")
+        .hint(
+            "give it as an argument, before flags that take several values: troupe -p \"what does this do?\"",
+        )
         .hint("or pipe it into stdin")
 }
 

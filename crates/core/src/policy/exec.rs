@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::access::PathUse;
 use crate::policy::{Behaviour, Mode};
 
+use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
 use super::decide::Judge;
 use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
@@ -15,6 +16,7 @@ use super::protect::{is_protected, is_repository};
 use super::readonly;
 use super::rule::Matcher;
 use super::target::{Deed, Target, targets};
+use super::unfold::braces;
 use super::wrapper::{MAX_LAYERS, base_name, layers};
 
 impl Judge<'_> {
@@ -85,6 +87,9 @@ impl Judge<'_> {
         }
         for word in part.words.iter().skip(1) {
             found = found.and(self.by_operand(word, part, command));
+        }
+        for word in trees(part) {
+            found = found.and(self.by_tree(word, part, command));
         }
         found
     }
@@ -175,13 +180,37 @@ impl Judge<'_> {
             for path in [&uses.typed, &uses.resolved] {
                 if let Some(rule) = self.rule_for(Behaviour::Deny, Deed::Read, path) {
                     return Finding::new(
-                        Level::Hard,
+                        Level::Bound,
                         format!("it names {}, which the rule `{rule}` denies", path.display()),
                     );
                 }
             }
         }
-        if word.glob { self.by_glob(text) } else { Finding::free() }
+        let unfolded = word.value.is_none().then(|| braces(&word.raw)).flatten();
+        match unfolded {
+            Some(pattern) => self.by_glob(&pattern),
+            None if word.glob => self.by_glob(text),
+            None => Finding::free(),
+        }
+    }
+
+    /// A folder that is carried away whole, with a file below it that may not be read.
+    fn by_tree(&self, word: &Word, part: &Simple, command: &Command) -> Finding {
+        let Some(path) = readonly::path_of(word, part, self.place) else { return Finding::free() };
+        let uses = paths_of(&path, command);
+        let hit = self.rules.of(Behaviour::Deny).find(|(_, matcher)| match matcher {
+            Matcher::Read(pattern) => {
+                [&uses.typed, &uses.resolved].into_iter().any(|path| pattern.may_lie_below(path, self.place))
+            }
+            _ => false,
+        });
+        match hit {
+            Some((rule, _)) => Finding::new(
+                Level::Bound,
+                format!("below `{}` may lie what the rule `{}` denies", word.text(), rule.text),
+            ),
+            None => Finding::free(),
+        }
     }
 
     /// A wildcard that could stand for a file which may not be read.
@@ -192,7 +221,7 @@ impl Judge<'_> {
             .find(|(_, matcher)| matches!(matcher, Matcher::Read(pattern) if pattern.may_meet(text)));
         match hit {
             Some((rule, _)) => Finding::new(
-                Level::Hard,
+                Level::Bound,
                 format!("`{text}` may stand for what the rule `{}` denies", rule.text),
             ),
             None => Finding::free(),

@@ -2,7 +2,9 @@
 //!
 //! [`decide`] is the door. A shell command arrives parsed, as [`Command`].
 
+mod archive;
 mod command;
+mod copy;
 mod decide;
 mod exec;
 mod file;
@@ -19,6 +21,7 @@ mod readonly;
 mod rule;
 mod script;
 mod target;
+mod unfold;
 mod wildcard;
 mod words;
 mod wrapper;

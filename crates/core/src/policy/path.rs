@@ -178,17 +178,39 @@ impl PathPattern {
 
     /// Whether a shell wildcard could stand for a path that this covers. Says yes when it can't tell.
     pub(super) fn may_meet(&self, operand: &str) -> bool {
-        let mut names = self.text.split('/').filter(|name| !name.contains(['*', '?', '[', '{'])).peekable();
+        let globs: Vec<&str> = operand.split('/').collect();
+        let is_wild = |name: &&str| name.contains(['*', '?', '[', '{']);
+        // A folder found by a wildcard may be a link to one that this pattern names.
+        let folders = &globs[..globs.len().saturating_sub(1)];
+        let counts = self.anchor != Anchor::Anywhere || self.text.contains('/');
+        if counts && folders.iter().any(is_wild) {
+            return true;
+        }
+        let mut names = self.text.split('/').filter(|name| !is_wild(name)).peekable();
         if names.peek().is_none() {
             return true;
         }
-        let globs: Vec<&str> = operand.split('/').collect();
         names.any(|name| {
             globs.iter().any(|glob| {
-                let hidden = name.starts_with('.') && !glob.starts_with('.');
+                let hidden = name.starts_with('.') && glob.starts_with(['*', '?', '[']);
                 !hidden && compile(glob).map_or(true, |glob| glob.is_match(name))
             })
         })
+    }
+
+    /// Whether something that this covers may lie below a folder, or be it.
+    pub(super) fn may_lie_below(&self, folder: &Path, place: &Place) -> bool {
+        let anchor = match &self.anchor {
+            Anchor::Anywhere => return true,
+            Anchor::Folder(anchor) => anchor,
+            Anchor::Home => &place.home,
+            Anchor::Workspace => place.roots.first().unwrap_or(&place.cwd),
+        };
+        let known = self.text.split('/').take_while(|name| !name.contains(['*', '?', '[', '{']));
+        let start = clean(&known.fold(anchor.clone(), |path, name| path.join(name)));
+        start.starts_with(folder)
+            || folder.starts_with(&start)
+            || self.resolved.as_ref().is_some_and(|resolved| resolved.starts_with(folder))
     }
 }
 

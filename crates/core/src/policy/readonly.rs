@@ -24,7 +24,7 @@ enum Operands {
 /// A program that only reads, as long as its options are among these.
 struct Reader {
     name: &'static str,
-    /// Safe letters.
+    /// Safe letters: none that follows links further down.
     short: &'static str,
     /// Safe letters that take a value.
     values: &'static str,
@@ -48,7 +48,7 @@ const fn reader(
 const READERS: &[Reader] = &[
     reader(
         "ls",
-        "aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1",
+        "aAbBcCdfFgGhHiklmnNopqQrRsStuUvxXZ1",
         "IwT",
         &[
             "all",
@@ -84,7 +84,7 @@ const READERS: &[Reader] = &[
     reader("tail", "qvzfF0123456789", "nc", &["lines=", "bytes=", "quiet", "verbose", "follow"], Files),
     reader(
         "grep",
-        "abcEFGhHiIlLnoPqrRsTUvVwxyzZ0123456789",
+        "abcEFGhHiIlLnoPqrsTUvVwxyzZ0123456789",
         "ABCmed",
         &[
             "after-context=",
@@ -110,7 +110,6 @@ const READERS: &[Reader] = &[
             "quiet",
             "silent",
             "recursive",
-            "dereference-recursive",
             "files-with-matches",
             "files-without-match",
             "include=",
@@ -126,13 +125,12 @@ const READERS: &[Reader] = &[
     reader("which", "a", "", &["all"], Text),
     reader(
         "diff",
-        "abBcdeEiNnpqrstTuwyZ0123456789",
+        "abBcdeEiNnpqstTuwyZ0123456789",
         "UCLW",
         &[
             "brief",
             "unified=",
             "context=",
-            "recursive",
             "new-file",
             "ignore-case",
             "ignore-all-space",
@@ -154,7 +152,7 @@ const READERS: &[Reader] = &[
     reader("stat", "LftZ", "c", &["format=", "printf=", "terse", "dereference", "file-system"], Files),
     reader(
         "du",
-        "0abcDhHkLlmPsSx",
+        "0abcDhHklmPsSx",
         "dtB",
         &[
             "all",
@@ -327,7 +325,8 @@ pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bo
     part.assignments.is_empty()
         && named
         && !nested
-        && reads(part).is_some_and(|files| files.into_iter().all(inside))
+        // A name that a wildcard finds may be a link that leads anywhere.
+        && reads(part).is_some_and(|files| files.into_iter().all(|word| !word.glob && inside(word)))
 }
 
 /// Whether no file name can be an option that makes the program do more than read.

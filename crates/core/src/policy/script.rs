@@ -2,8 +2,37 @@
 
 use super::readonly::is_long;
 
+/// What an editor of files in place adds to the name of the copy that it keeps, empty for none; none when it
+/// does not edit in place. Of `perl`, `ruby` and `yq` the letters are read widely.
+pub(super) fn in_place<'w>(program: &str, rest: &[&'w str]) -> Option<&'w str> {
+    let values = if matches!(program, "sed" | "gsed") { "efl" } else { "eE" };
+    let mut found = None;
+    for word in rest.iter().take_while(|word| **word != "--") {
+        let ending = if is_long(word, &["in-place", "inplace"]) {
+            Some(word.split_once('=').map_or("", |(_, ending)| ending))
+        } else {
+            let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')).unwrap_or_default();
+            let end = bundle.find(|c| values.contains(c)).unwrap_or(bundle.len());
+            bundle[..end].find('i').map(|at| &bundle[at + 1..])
+        };
+        // The last ending counts; one that leads elsewhere is never passed over.
+        if ending.is_some() && !found.is_some_and(leads_elsewhere) {
+            found = ending;
+        }
+    }
+    found
+}
+
+/// Whether the copy does not lie beside the file under a longer name.
+fn leads_elsewhere(ending: &str) -> bool {
+    ending.contains(['/', '*'])
+}
+
 /// Why a use of `sed` asks: its script is not among the few forms known to be harmless.
 pub(super) fn sed_hazard(rest: &[&str]) -> Option<String> {
+    if in_place("sed", rest).is_some_and(leads_elsewhere) {
+        return Some("the copy that sed keeps may replace another file".to_owned());
+    }
     let unknown = || Some("the script of sed may write a file or run a program".to_owned());
     let mut scripts: Vec<&str> = Vec::new();
     let mut operands: Vec<&str> = Vec::new();

@@ -4,9 +4,12 @@ use std::path::{Path, PathBuf};
 
 use crate::ports::tool::Place;
 
+use super::archive::tar_archive;
 use super::command::{Folder, RedirectKind, Simple, Word};
+use super::copy::landings;
 use super::path::{absolute, clean};
 use super::readonly::{is_long, is_sink};
+use super::script::in_place;
 use super::wrapper::{base_name, layers};
 
 /// What is done to a file.
@@ -336,18 +339,20 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
             }
         }
         "sed" | "perl" | "ruby" | "gsed" | "yq" => {
-            let in_place = rest.iter().any(|w| {
-                is_long(w.text(), &["in-place"])
-                    || w.text().strip_prefix('-').is_some_and(|o| {
-                        !o.starts_with('-') && o.split('s').next().is_some_and(|o| o.contains('i'))
-                    })
-            });
+            let texts: Vec<&str> = rest.iter().map(Word::text).collect();
+            let copy = in_place(&name, &texts);
             let script_given = rest
                 .iter()
                 .any(|w| matches!(w.text(), "-e" | "-f") || is_long(w.text(), &["expression", "file"]));
             let files = operands(rest, "efl").into_iter().skip(usize::from(!script_given));
             for word in files {
-                push(if in_place { Deed::Write } else { Deed::Read }, word);
+                push(if copy.is_some() { Deed::Write } else { Deed::Read }, word);
+                // The copy that is kept.
+                if let Some(ending) = copy.filter(|ending| !ending.is_empty()) {
+                    let join = |text: &str| format!("{text}{ending}");
+                    let value = word.value.as_deref().map(join);
+                    push(Deed::Write, &Word { raw: join(&word.raw), value, ..word.clone() });
+                }
             }
         }
         "git" => git(rest, &mut push),
@@ -391,8 +396,15 @@ impl Writer {
             && rest.iter().any(|w| {
                 is_long(w.text(), &["delete", "remove-source-files"]) || w.text().starts_with("--delete")
             });
-        let into_folder =
+        let given =
             rest.iter().any(|w| w.text().starts_with("-t") || is_long(w.text(), &["target-directory"]));
+        // `cp -S -t a b`: what looks like that option may be the value of another.
+        let other = rest.iter().any(|w| {
+            let bundle = w.text().strip_prefix('-').filter(|b| !b.starts_with(['-', 't']));
+            bundle.is_some_and(|b| b.contains(|c| self.values.contains(c)))
+                || is_long(w.text(), &["suffix", "mode", "owner", "group", "strip-program"])
+        });
+        let into_folder = given && !other;
         for (at, word) in files.iter().enumerate() {
             let last = at + 1 == files.len() && !into_folder;
             let deed = match self.shape {
@@ -405,6 +417,9 @@ impl Writer {
                 Shape::Copies => Deed::Read,
             };
             push(deed, word);
+        }
+        for word in landings(self.name, rest, &files, &outputs(self.name, rest)) {
+            push(Deed::Write, &word);
         }
     }
 }
@@ -461,34 +476,6 @@ fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
     found
 }
 
-/// The archive that `tar` makes.
-fn tar_archive(rest: &[Word]) -> Option<Word> {
-    let old = rest.first().filter(|w| !w.text().starts_with('-'));
-    let is_mode = |text: &str| text.contains(['c', 'r', 'u', 'A']);
-    let makes = old.is_some_and(|w| is_mode(w.text()))
-        || rest.iter().any(|w| match w.text().strip_prefix("--") {
-            Some(_) => is_long(w.text(), &["create", "append", "update", "concatenate", "delete"]),
-            None => w.text().strip_prefix('-').is_some_and(is_mode),
-        });
-    if !makes {
-        return None;
-    }
-    if old.is_some_and(|w| w.text().contains('f')) {
-        return rest.get(1).cloned();
-    }
-    for (at, word) in rest.iter().enumerate() {
-        let text = word.text();
-        if is_long(text, &["file"]) {
-            return text.find('=').map(|eq| tail(word, eq + 1)).or_else(|| rest.get(at + 1).cloned());
-        }
-        if let Some(f) = text.strip_prefix('-').filter(|o| !o.starts_with('-')).and_then(|o| o.find('f')) {
-            let value = f + 2;
-            return if value < text.len() { Some(tail(word, value)) } else { rest.get(at + 1).cloned() };
-        }
-    }
-    None
-}
-
 fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
     let texts: Vec<&str> = rest.iter().map(Word::text).collect();
     let sub = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(0);
@@ -516,7 +503,7 @@ fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
 }
 
 /// The rest of a word from a byte of its text on.
-fn tail(word: &Word, from: usize) -> Word {
+pub(super) fn tail(word: &Word, from: usize) -> Word {
     let cut = |text: &str| text.get(from..).unwrap_or_default().to_owned();
     Word { raw: cut(word.text()), value: word.value.as_deref().map(cut), ..word.clone() }
 }

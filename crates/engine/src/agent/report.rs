@@ -141,6 +141,7 @@ fn limit_in_words(reason: &EndReason, actor: &Actor) -> Option<String> {
             spent.cost_usd
         )),
         EndReason::MaxTokens => Some(format!("Reached maximum number of tokens; used {}", spent.tokens)),
+        EndReason::OutputLimit => Some("The reply was cut off at the model's output limit".to_owned()),
         EndReason::MaxTime => Some("Reached the time limit".to_owned()),
         _ => None,
     }

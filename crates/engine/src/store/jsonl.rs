@@ -314,9 +314,11 @@ fn decode_conversation(line: &Line) -> Option<Entry> {
         let meta = line.get("isMeta") == Some(&Value::Bool(true));
         Body::User {
             blocks: blocks.into(),
-            from: field("from")
-                .and_then(|from| serde_json::from_value(from).ok())
-                .unwrap_or(if meta { Origin::System } else { Origin::Human }),
+            from: field("from").and_then(|from| serde_json::from_value(from).ok()).unwrap_or(if meta {
+                Origin::System
+            } else {
+                Origin::Human
+            }),
             cause: field("cause").and_then(|cause| serde_json::from_value(cause).ok()).flatten(),
             starts_turn: field("turn").and_then(|turn| turn.as_bool()).unwrap_or(!meta),
         }

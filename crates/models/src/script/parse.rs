@@ -70,7 +70,8 @@ impl Script {
     /// # Errors
     /// When the file can't be read, or a line is wrong.
     pub fn read(path: &Path) -> Result<Self, ScriptError> {
-        let text = read_bounded(path).map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
+        let text =
+            read_bounded(path).map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
         Self::parse(&path.display().to_string(), &text)
     }
 

@@ -82,6 +82,7 @@ fn status_line(envelope: &Envelope) -> String {
         EndReason::MaxTurns => "max_turns",
         EndReason::MaxCost => "max_cost",
         EndReason::MaxTokens => "max_tokens",
+        EndReason::OutputLimit => "output_limit",
         EndReason::MaxTime => "max_time",
         EndReason::Interrupted => "interrupted",
         EndReason::Cancelled => "cancelled",

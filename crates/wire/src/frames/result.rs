@@ -48,6 +48,7 @@ fn verdict(ended: &Ended<'_>) -> (&'static str, Option<&'static str>, bool) {
         EndReason::MaxTokens | EndReason::MaxTime => {
             ("error_during_execution", Some("budget_exhausted"), true)
         }
+        EndReason::OutputLimit => ("error_during_execution", Some("model_error"), true),
         EndReason::Interrupted | EndReason::Cancelled => ("error_during_execution", Some(halted), true),
         // The turn came to its end, and the end is the provider's refusal: its words are the result.
         EndReason::Model if ended.envelope.error_status.is_some() => ("success", Some("api_error"), true),
@@ -94,9 +95,11 @@ pub(crate) fn result(session: &str, ended: &Ended<'_>, spent: &Spent<'_>, tail: 
     if let Some(terminal) = terminal {
         frame["terminal_reason"] = terminal.into();
     }
-    if !ended.unfinished.is_empty() {
+    if !ended.unfinished.is_empty() || envelope.reason == EndReason::OutputLimit {
         // What was said is not lost though the run is no success.
         frame["result"] = envelope.text.as_str().into();
+    }
+    if !ended.unfinished.is_empty() {
         frame["unfinished_tasks"] = json!(ended.unfinished);
     }
     if let Some(frame) = frame.as_object_mut() {

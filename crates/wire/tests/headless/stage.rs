@@ -122,10 +122,9 @@ impl Setup {
             asker: match self.asks {
                 Asks::Nobody => Asker::Nobody,
                 Asks::Host => Asker::Host,
-                Asks::Person(terminal) => Asker::Terminal {
-                    answers: Box::new(terminal),
-                    forget: Arc::new(|| ()),
-                },
+                Asks::Person(terminal) => {
+                    Asker::Terminal { answers: Box::new(terminal), forget: Arc::new(|| ()) }
+                }
             },
             signals: heard,
         };

@@ -205,13 +205,7 @@ fn a_repository_reaches_neither_the_account_nor_anything_that_runs() {
         keys.sort_unstable();
         assert_eq!(
             keys,
-            [
-                "cleanupPeriodDays",
-                "env",
-                "hooks",
-                "permissions.additionalDirectories",
-                "permissions.allow",
-            ]
+            ["cleanupPeriodDays", "env", "hooks", "permissions.additionalDirectories", "permissions.allow",]
         );
         assert_eq!(waiting.faults.len(), 8, "{:#?}", waiting.faults);
 
@@ -247,7 +241,10 @@ fn a_start_mode_of_the_repository_can_only_tighten_unasked() {
     for mode in Mode::ALL {
         let tight = matches!(mode, Mode::Plan | Mode::DontAsk | Mode::Review | Mode::Micro);
         assert_eq!(started(mode, Trust::Untrusted), if tight { mode } else { Mode::Review });
-        assert_eq!(started(mode, Trust::Trusted), if matches!(mode, Mode::Auto | Mode::BypassPermissions) { Mode::Review } else { mode });
+        assert_eq!(
+            started(mode, Trust::Trusted),
+            if matches!(mode, Mode::Auto | Mode::BypassPermissions) { Mode::Review } else { mode }
+        );
     }
 }
 
