@@ -141,8 +141,6 @@ struct Reply {
 
 /// How long the end of a body may come after the end of its reply.
 const DRAIN_LIMIT: Duration = Duration::from_millis(100);
-/// How often others get to run after the end of a body.
-const YIELDS: usize = 8;
 
 /// How much of a body that is no reply is kept for the error.
 const SEEN: usize = 1024;
@@ -203,10 +201,6 @@ impl Reply {
         let rest = async { while let Some(Ok(_)) = self.source.next().await {} };
         // A server that leaves the body open costs a connection, and this wait.
         let _ = timeout(DRAIN_LIMIT, rest).await;
-        // Lets the connection's own task put it back, so that a request that follows at once finds it.
-        for _ in 0..YIELDS {
-            tokio::task::yield_now().await;
-        }
     }
 
     fn take(&mut self, bytes: &[u8]) -> Result<(), ModelError> {

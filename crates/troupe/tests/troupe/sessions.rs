@@ -21,6 +21,24 @@ fn a_session_goes_on_by_id_and_as_the_last_one() {
     assert_eq!(stage.play(TWO, &["-p", "anew"]).clean(), "first\n");
 }
 
+// proves: E7
+#[test]
+fn without_a_prompt_a_session_goes_on_with_what_is_unfinished() {
+    let stage = Stage::new();
+    stage.play(TWO, &["-p", "hi", "--session-id", ID]).clean();
+    let resume = format!("--resume={ID}");
+    stage.play(TWO, &["-p", &resume]).says(2, &["nothing unfinished", "hint: "]);
+    // What a kill before the first reply leaves.
+    let projects = std::fs::read_dir(stage.path("home/.troupe/projects")).unwrap();
+    let file =
+        projects.map(|folder| folder.unwrap().path().join(format!("{ID}.jsonl"))).find(|file| file.is_file());
+    let file = file.unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let end = text.find("\"type\":\"assistant\"").unwrap() - 1;
+    std::fs::write(&file, &text[..end]).unwrap();
+    assert_eq!(stage.play(TWO, &["-p", &resume]).clean(), "first\n");
+}
+
 #[test]
 fn sessions_are_listed_with_their_first_prompt() {
     let stage = Stage::new();

@@ -24,6 +24,16 @@ async fn the_handshake_says_what_there_is_and_what_is_not_done() {
     assert!(told.contains("what is not done: hooks, agents"), "{told}");
 }
 
+// proves: E8
+#[tokio::test(start_paused = true)]
+async fn a_host_may_ask_for_a_shorter_conversation() {
+    let mut stage = Setup::stream(vec![]).start().await;
+    let answer = stage.host.request("compact", json!({"instructions": "keep the names"})).await;
+    assert_eq!(answer["response"], json!({}));
+    let told = stage.host.until("system", Some("informational")).await;
+    assert!(told["content"].as_str().unwrap().contains("nothing new to shorten"), "{told}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_are_answered_while_a_turn_runs() {
     let gate = Gate::new();
