@@ -1,5 +1,6 @@
 //! A run without a screen of its own: wires it, opens the session, and hands both to the frontend.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use tokio::fs::File;
@@ -72,6 +73,9 @@ async fn play(wired: Wired, given: Given, trail: &Trail) -> Result<u8, Fault> {
     let Wired { parts, config, start, lasts, scratch: _scratch, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
+    if session.model_info(&session.model()).scripted && std::io::stderr().is_terminal() {
+        tell("the model is a script: its words were written down beforehand\n");
+    }
     if matches!(given, Given::Unfinished) && !session.is_pending() {
         return Err(Fault::usage(format_args!(
             "session {} has nothing unfinished to go on with",

@@ -61,7 +61,7 @@ impl Default for NotebookEdit {
                 "type": "object",
                 "properties": {
                     "notebook_path": {"type": "string", "description": "absolute path"},
-                    "new_source": {"type": "string"},
+                    "new_source": {"type": "string", "description": "empty for delete"},
                     "cell_id": {"type": "string"},
                     "cell_type": {"type": "string", "enum": ["code", "markdown"]},
                     "edit_mode": {"type": "string", "enum": ["replace", "insert", "delete"]}

@@ -128,7 +128,14 @@ fn notices(scan: &Scan, first: u64, last: u64, partial: bool) -> String {
     let mut text = String::new();
     if partial {
         let of = if scan.complete { format!(" of {}", scan.total) } else { String::new() };
-        let _ = writeln!(text, "[PARTIAL view: lines {first}-{last}{of}. Go on with offset={}.]", last + 1);
+        let shown = (last + 1).saturating_sub(first);
+        // Lines so long that the tokens ended first: as many more are likely to fit.
+        let limit = if shown < LINES { format!(" and limit={shown}") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "[PARTIAL view: lines {first}-{last}{of}. Go on with offset={}{limit}.]",
+            last + 1
+        );
     } else if scan.complete && last < scan.total {
         let _ = writeln!(text, "[The file has {} lines.]", scan.total);
     }

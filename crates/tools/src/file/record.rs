@@ -14,7 +14,9 @@ pub enum Unseen {
     #[error("{0} has not been read yet: Read it first")]
     Never(String),
     /// Only a part was read, and the whole is needed.
-    #[error("only a part of {0} has been read: Read all of it first")]
+    #[error(
+        "only a part of {0} has been read: Read it in one call (`limit`), or if it is too long for that, change parts with Edit"
+    )]
     Partial(String),
     /// The part that would be changed was not read.
     #[error("lines {from}-{to} of {path} have not been read: Read them first")]

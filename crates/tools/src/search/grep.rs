@@ -40,7 +40,7 @@ impl Grep {
                 "output_mode": {
                     "type": "string",
                     "enum": ["content", "files_with_matches", "count"],
-                    "description": "Lines, paths (default), or matches per file"
+                    "description": "Lines, paths (default), or lines per file"
                 },
                 "-A": number("Lines after each match; content only, as the next three"),
                 "-B": number("Lines before"),
@@ -50,7 +50,7 @@ impl Grep {
                 "-i": flag("Ignore case"),
                 "-o": flag("Only the matching parts; content only"),
                 "multiline": flag("Matches may span lines, and `.` matches newlines"),
-                "head_limit": number("Most lines or entries; default 250, 0 is all"),
+                "head_limit": number("Most lines or entries; default 250, 0: what fits"),
                 "offset": number("Lines or entries to skip first")
             },
             "required": ["pattern"],

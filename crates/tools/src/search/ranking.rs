@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+/// Bytes after which a page ends: what an agent reads of a result is limited, and its end says how to go on.
+const PAGE_BYTES: usize = 150_000;
 /// Most bytes kept, of lines and paths together.
 pub(super) const MAX_BYTES: usize = 8 << 20;
 
@@ -85,14 +87,22 @@ impl Ranking {
         }
     }
 
-    /// Takes the lines after `offset`, at most `limit`.
+    /// Takes the lines after `offset`, at most `limit`, and no more once [`PAGE_BYTES`] are passed.
     pub(super) fn page(self, offset: usize, limit: usize, separator: Option<&str>) -> Page {
         let mut page = Page { lines: Vec::new(), count: 0, files: Vec::new(), cut: false };
         let mut skip = offset;
+        let mut bytes = 0;
         for ((_, path), lines) in self.files {
             let skipped = skip.min(lines.len());
             skip -= skipped;
-            let shown: Vec<String> = lines.into_iter().skip(skipped).take(limit - page.count).collect();
+            let mut shown = Vec::new();
+            for line in lines.into_iter().skip(skipped).take(limit - page.count) {
+                if bytes > PAGE_BYTES {
+                    break;
+                }
+                bytes += line.len() + 1;
+                shown.push(line);
+            }
             if shown.is_empty() {
                 continue;
             }

@@ -68,13 +68,15 @@ impl Bash {
         let mut properties = json!({
             "command": {"type": "string", "minLength": 1},
             "timeout": {"type": "number", "minimum": 1, "description": format!(
-                "milliseconds; default {}, at most {}",
+                "ms; default {}, most {}; in background {}, {}",
                 options.timeout(None, false).as_millis(),
                 options.timeout(Some(u64::MAX), false).as_millis(),
+                options.timeout(None, true).as_millis(),
+                options.timeout(Some(u64::MAX), true).as_millis(),
             )},
             "description": {"type": "string", "description": "what it does, in 5 to 10 words"},
             "run_in_background": {"type": "boolean"},
-            "dangerouslyDisableSandbox": {"type": "boolean"}
+            "dangerouslyDisableSandbox": {"type": "boolean", "description": "no effect"}
         });
         if !options.background
             && let Some(properties) = properties.as_object_mut()

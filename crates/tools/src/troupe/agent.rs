@@ -43,8 +43,7 @@ impl Agent {
                 "prompt": string("The complete brief"),
                 "subagent_type": string("Agent type"),
                 "model": string("In place of the type's model"),
-                "cwd": string("Where it works; your folder by default"),
-                "name": string("To reach it by")
+                "cwd": string("Where it works; your folder by default")
             },
             "required": ["description", "prompt"],
             "additionalProperties": false
@@ -79,7 +78,7 @@ fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
         call: cx.call.clone(),
         model: owned("model"),
         cwd,
-        name: owned("name"),
+        name: None,
     })
 }
 

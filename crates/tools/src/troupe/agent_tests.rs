@@ -142,7 +142,7 @@ async fn every_parameter_reaches_the_supervisor() {
     stage.end(EndReason::Done, "ok");
     let input = json!({
         "description": "d", "prompt": "p", "subagent_type": "explore",
-        "model": "small", "cwd": "sub/../src", "name": "scout"
+        "model": "small", "cwd": "sub/../src"
     });
     schema::check(&Agent::new().spec().input_schema, &input).unwrap();
     Agent::new().call(&stage.cx(), input).await;
@@ -154,7 +154,7 @@ async fn every_parameter_reaches_the_supervisor() {
         call: "call".into(),
         model: Some("small".into()),
         cwd: Some("/w/src".into()),
-        name: Some("scout".into()),
+        name: None,
     };
     assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
 
