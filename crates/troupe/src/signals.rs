@@ -8,6 +8,7 @@ pub(crate) struct Signals {
     interrupt: unix::Signal,
     terminate: unix::Signal,
     hang_up: unix::Signal,
+    quit: unix::Signal,
 }
 
 impl Signals {
@@ -20,14 +21,17 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hang_up: signal(SignalKind::hangup())?,
+            quit: signal(SignalKind::quit())?,
         })
     }
 
-    /// Waits for the next one. A hang-up, which says that the terminal is gone, asks for the same as SIGTERM.
+    /// Waits for the next one. A hang-up, which says that the terminal is gone, and Ctrl-\ ask for the same as
+    /// SIGTERM: whatever ends the program in its hands leaves no command behind.
     pub(crate) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::Terminate,
             _ = self.hang_up.recv() => Signal::Terminate,
+            _ = self.quit.recv() => Signal::Terminate,
             _ = self.interrupt.recv() => Signal::Interrupt,
         }
     }

@@ -60,7 +60,7 @@ fn is_gone(group: Pid) -> bool {
 // proves: F237
 #[test]
 fn each_signal_has_its_exit_code_and_leaves_nothing_running() {
-    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143)] {
+    for (sent, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 143), (Signal::QUIT, 143)] {
         let stage = Stage::new();
         let (child, pid) = at_work(&stage);
         signal(&child, sent);
