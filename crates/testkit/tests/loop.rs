@@ -477,23 +477,76 @@ async fn a_call_is_judged_by_what_those_before_it_changed() {
 }
 
 // proves: E7
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_session_killed_while_an_interrupt_was_answered_ends_its_turn_on_resume() {
-    let world = world("agent main\nreply\n  call Bash command=true\nreply \"never\"\n");
+    let world = world("agent main\nreply\n  call Wild how=hang\nreply \"never\"\n");
+    let open = |journal, start| {
+        let mut parts = world.parts(journal);
+        parts.tools.push(wild());
+        Session::open(parts, world.config.clone(), start)
+    };
     {
-        // What a kill leaves: the mark is there, the answer is not.
-        let journal = troupe_testkit::faults::DyingJournal::after(Arc::clone(&world.journal), 6);
-        let session = world.open_on(Arc::clone(&journal) as _, troupe_engine::Start::New(session())).await;
+        // Header, environment, inbox, prompt, reply, start of the call: the seventh append is the mark.
+        let journal = troupe_testkit::faults::DyingJournal::after(Arc::clone(&world.journal), 7);
+        let session = open(Arc::clone(&journal) as _, troupe_engine::Start::New(session())).await.unwrap();
         let mut events = session.subscribe(false);
         say(&session, 0, "go").await;
-        until(&mut events, |kind| matches!(kind, EventKind::Phase(Phase::Calling)).then_some(())).await;
+        let started = |kind: &EventKind| match kind {
+            EventKind::Appended(entry) => matches!(entry.body, Body::Started { .. }).then_some(()),
+            _ => None,
+        };
+        until(&mut events, started).await;
+        session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
         journal.died().await;
     }
-    let session = world.resume().await;
-    let mut events = session.subscribe(false);
+    let session = open(Arc::clone(&world.journal), troupe_engine::Start::Resume(session())).await.unwrap();
     assert!(session.is_pending());
-    session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
-    let end = ended(&mut events).await;
-    assert!(matches!(end.reason, EndReason::Interrupted | EndReason::Done), "{end:?}");
+    assert_eq!(ended(&mut session.subscribe(false)).await.reason, EndReason::Interrupted);
+    assert_eq!(results(&entries(&session).await), ["[Request interrupted by user for tool use]"]);
+    close(session).await;
+}
+
+// proves: S1
+#[tokio::test]
+async fn an_answer_adds_folders_and_can_not_turn_on_what_was_not_enabled() {
+    let mut world = world(
+        "agent main\nreply\n  call Write file_path=a.txt content=a\nreply\n  call Read file_path=../out/b.txt\nreply \"done\"\n",
+    );
+    let out = world.workspace().join("../out");
+    std::fs::create_dir(&out).unwrap();
+    let out = std::fs::canonicalize(out).unwrap();
+    std::fs::write(out.join("b.txt"), "beside").unwrap();
+    world.config.leave.mode = Some(Mode::Default);
+    world.config.leave.asks = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let question = until(&mut events, |kind| match kind {
+        EventKind::QuestionOpened(question) => Some(Arc::clone(question)),
+        _ => None,
+    })
+    .await;
+    let destination = Destination::Session;
+    let updates = vec![
+        Update::SetMode { mode: Mode::BypassPermissions, destination },
+        Update::AddDirectories { directories: vec![out.display().to_string()], destination },
+    ];
+    let answer = Answer::Allow { input: None, updates };
+    session.send(&AgentId::main(), Input::Answer(question.id.clone(), answer)).await.unwrap();
+    // Reading beside the workspace would ask, and hang here, had the folder not been added.
+    assert_eq!(ended(&mut events).await.ending, Ending::Completed);
+    assert_eq!(session.mode(), Mode::Default);
+    assert!(results(&entries(&session).await)[1].contains("beside"));
+    close(session).await;
+}
+
+// proves: E4
+#[tokio::test]
+async fn what_a_broken_stream_cost_is_booked() {
+    let world = world("agent main\nreply\n  usage input=1000 output=10\n  cut 1\n  text \"one two three\"\n");
+    let session = world.start().await;
+    assert_eq!(turn(&session, 0, "go").await.reason, EndReason::Model);
+    let usage: u64 = session.totals().models.values().map(|model| model.usage.input_tokens).sum();
+    assert_eq!(usage, 1_000);
     close(session).await;
 }

@@ -110,3 +110,16 @@ async fn a_lock_that_is_held_ends_the_wait_with_a_reason() {
     let busy = journal.append(&a, None, record(2)).await;
     assert!(matches!(busy, Err(JournalError::Busy { waited_ms: 20, .. })), "{busy:?}");
 }
+
+// proves: X2
+#[tokio::test]
+async fn a_pipe_in_the_place_of_a_journal_is_an_error_and_holds_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(folder.path().into(), Locking::Leased);
+    let a = key("a");
+    std::fs::create_dir_all(journal.path(&a).parent().unwrap()).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, journal.path(&a), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert!(matches!(journal.read(&a, 0).await, Err(JournalError::Io { .. })));
+    assert!(matches!(journal.append(&a, None, record(1)).await, Err(JournalError::Io { .. })));
+}

@@ -195,3 +195,16 @@ async fn commands_know_where_they_run() {
     assert_eq!(text(&out), "1 1\n1 []");
     assert_eq!(field(&out, "returnCodeInterpretation"), "Condition is false");
 }
+
+// proves: F137
+#[tokio::test]
+async fn looking_at_a_repository_runs_no_program_of_its_config() {
+    let world = World::new();
+    let mut agent = Agent::main(&world);
+    let tool = bash();
+    let mark = world.work().join("mark");
+    let set = format!("git init -q . && git config core.fsmonitor 'touch {}; false'", mark.display());
+    assert!(!agent.run(&tool, &set).await.is_error);
+    assert!(!agent.run(&tool, "git status --short").await.is_error);
+    assert!(!mark.exists());
+}

@@ -124,3 +124,19 @@ fn a_home_without_settings_starts_no_program() {
     let ended = end(stage.scripted(HELLO).args(["-p", "hi"]).env("PATH", stage.path("tmp")));
     assert_eq!(ended.clean(), "hello there\n");
 }
+
+#[test]
+fn output_that_can_not_be_written_is_told_and_is_an_error() {
+    let stage = Stage::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let child = stage.scripted(HELLO).args(["-p", "hi"]).stdout(full).spawn().unwrap();
+    ended(child.wait_with_output().unwrap()).says(1, &["failed to write the output"]);
+}
+
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let stage = Stage::new();
+    stage.play(HELLO, &["-p", "hi", "--system-prompt-file", "/dev/zero"]).says(2, &["more than 4 MiB"]);
+    let endless = ["-p", "hi", "--model", "script:/dev/zero"];
+    end(stage.troupe().args(endless)).says(1, &["more than 64 MiB"]);
+}

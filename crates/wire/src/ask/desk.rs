@@ -89,6 +89,21 @@ mod tests {
         })
     }
 
+    #[test]
+    fn what_was_typed_before_is_thrown_away_once_for_each_question() {
+        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        let mut desk = Desk::new(Arc::new(move || {
+            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }));
+        desk.open(question("a"));
+        assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 0);
+        for _ in 0..2 {
+            desk.show();
+            assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 1);
+        }
+    }
+
     // proves: S2
     #[test]
     fn one_at_a_time_in_order_without_those_taken_back() {

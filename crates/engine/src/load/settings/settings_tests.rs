@@ -351,3 +351,18 @@ fn the_other_views() {
     assert_eq!(items, [(json!("a"), Layer::UserLower), (json!("b"), Layer::User)]);
     assert_eq!(settings.entries().len(), 6);
 }
+
+// proves: X13
+#[test]
+fn a_script_is_no_model_that_a_repository_may_choose() {
+    for trust in [Trust::Untrusted, Trust::Trusted] {
+        let world = World::new();
+        world.json("repo/pkg/.claude/settings.json", &json!({"model": "script:x.script"}));
+        let loaded = world.load(trust);
+        assert!(loaded.model().model.is_none());
+        assert_eq!(loaded.faults.len(), 1);
+    }
+    let world = World::new();
+    world.json("home/.troupe/settings.json", &json!({"model": "script:x.script"}));
+    assert!(world.load(Trust::Untrusted).model().model.is_some(), "the person may");
+}
