@@ -26,6 +26,8 @@ pub enum Access {
     },
     /// Only the agent's own state: its list of things to do, its jobs.
     Own,
+    /// The call is itself a question to a person, who is asked in every mode.
+    Person,
     /// Anything.
     Unknown,
 }

@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn access_is_to_the_agents_own_state_alone() {
-        let at = Place { cwd: "/w".into(), home: "/h".into(), roots: vec![] };
+        let at = Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![] };
         assert_eq!(TodoWrite::new().access(&at, &json!({"todos": []})).unwrap(), [Access::Own]);
         assert!(TodoWrite::new().access(&at, &json!({"todos": 1})).is_err());
     }

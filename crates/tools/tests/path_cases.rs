@@ -98,7 +98,12 @@ fn outcome(case: &Value) -> &'static str {
     let world = World::new();
     world.set_up(case);
     let workspace = world.path(case["workspace"].as_str().unwrap_or("<WS>"));
-    let place = Place { cwd: workspace.clone(), home: world.path("~"), roots: vec![workspace.clone()] };
+    let place = Place {
+        cwd: workspace.clone(),
+        home: world.path("~"),
+        roots: vec![workspace.clone()],
+        scratch: vec![],
+    };
     let mut rules = Rules::default();
     let of = |key: &str| -> Vec<String> {
         cases::texts(case, key).into_iter().map(|text| world.rule(text)).collect()

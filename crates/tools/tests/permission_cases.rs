@@ -14,7 +14,7 @@ use troupe_tools::shell::parse::parse;
 
 fn place() -> Place {
     let workspace = PathBuf::from("/home/ann/code/project");
-    Place { cwd: workspace.clone(), home: "/home/ann".into(), roots: vec![workspace] }
+    Place { cwd: workspace.clone(), home: "/home/ann".into(), roots: vec![workspace], scratch: vec![] }
 }
 
 fn judge(rules: &Rules, mode: Mode, line: &str) -> Verdict {

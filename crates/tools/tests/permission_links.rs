@@ -40,7 +40,12 @@ impl World {
 
     fn judge(&self, mode: Mode, rules: &[(Behaviour, &str)], line: &str) -> &'static str {
         let workspace = self.path("ws");
-        let place = Place { cwd: workspace.clone(), home: self.path("home"), roots: vec![workspace.clone()] };
+        let place = Place {
+            cwd: workspace.clone(),
+            home: self.path("home"),
+            roots: vec![workspace.clone()],
+            scratch: vec![],
+        };
         let mut all = Rules::default();
         for (behaviour, text) in rules {
             let text = text.replace("<OUT>", &format!("/{}", self.path("out").display()));

@@ -34,6 +34,8 @@ pub(super) const PROGRAMS: &[Program] = &[
     Program { name: "bash", from: Source::Apt("bash"), used_by: "tests of the shell tool" },
     Program { name: "git", from: Source::Apt("git"), used_by: "tidy, tests of worktrees" },
     Program { name: "tmux", from: Source::Apt("tmux"), used_by: "tests of the screen and of panes" },
+    Program { name: "bwrap", from: Source::Apt("bubblewrap"), used_by: "tests of the sandbox" },
+    Program { name: "curl", from: Source::Apt("curl"), used_by: "tests of the sandbox's proxy" },
     Program { name: "pdftotext", from: Source::Apt("poppler-utils"), used_by: "tests of reading PDF files" },
 ];
 

@@ -8,7 +8,8 @@ use crate::tree::Tree;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("troupe-core", &[]),
     ("troupe-engine", &["troupe-core"]),
-    ("troupe-tools", &["troupe-core"]),
+    ("troupe-sandbox", &[]),
+    ("troupe-tools", &["troupe-core", "troupe-sandbox"]),
     ("troupe-models", &["troupe-core"]),
     ("troupe-mcp", &["troupe-core"]),
     ("troupe-wire", &["troupe-core", "troupe-engine"]),
@@ -19,6 +20,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "troupe-core",
             "troupe-engine",
             "troupe-tools",
+            "troupe-sandbox",
             "troupe-models",
             "troupe-mcp",
             "troupe-wire",

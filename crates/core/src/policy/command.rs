@@ -18,6 +18,25 @@ pub struct Command {
     pub doubt: Option<String>,
     /// Where the paths in it really lead, as far as somebody has looked; see [`Command::resolve`].
     pub links: BTreeMap<PathBuf, PathBuf>,
+    /// What stands around it when it runs.
+    pub walls: Walls,
+}
+
+/// What stands around a command when it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Walls {
+    /// Nothing.
+    #[default]
+    None,
+    /// The operating system's sandbox. `free`: it is trusted to hold what nothing else allows, so that a
+    /// command which would merely be asked about runs (`autoAllowBashIfSandboxed`). Rules, and what is asked
+    /// of a person in any case, hold as without it.
+    Sandbox {
+        /// See above.
+        free: bool,
+    },
+    /// Nothing, since the call asks to leave the sandbox that there is.
+    Left,
 }
 
 /// One simple command. Without words it is an assignment, or a redirect of a whole group.

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::access::Access;
-use crate::policy::{Behaviour, Destination, Mode, Rules, Update};
+use crate::policy::{Behaviour, Destination, Mode, Rules, Update, Walls};
 use crate::ports::tool::Place;
 
 use super::level::{Finding, Level};
@@ -85,7 +85,11 @@ pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
     let allowed = rules.for_tool(Behaviour::Allow, tool, call.input).is_some();
     for access in call.access {
         let mut next = judge.access(access);
-        let waved = allowed && next.level == Level::Ask && !matches!(access, Access::Exec(_));
+        let waved = next.level == Level::Ask
+            && match access {
+                Access::Exec(command) => command.walls == Walls::Sandbox { free: true },
+                _ => allowed,
+            };
         if waved {
             next.level = Level::Allowed;
         }
@@ -122,6 +126,7 @@ impl Judge<'_> {
                 |matcher| matches!(matcher, Matcher::Agent(name) if name.matches(agent)),
             ),
             Access::Own => Finding::free(),
+            Access::Person => Finding::new(Level::Bound, "it is a question to a person"),
             Access::Unknown => Finding::new(Level::Ask, "nothing allows it"),
         }
     }
@@ -202,7 +207,7 @@ fn suggest(call: &Judged<'_>) -> Vec<Update> {
                 destination: Destination::Session,
             }),
             Access::Unknown => Some(rule(tool_name(call.tool).to_owned())),
-            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own => None,
+            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person => None,
         };
         updates.extend(update.filter(|update| !updates.contains(update)));
     }

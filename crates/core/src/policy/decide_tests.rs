@@ -11,7 +11,12 @@ use crate::policy::{Behaviour, Command, Destination, Mode, Rules, Scope, Simple,
 use crate::ports::tool::Place;
 
 fn place() -> Place {
-    Place { cwd: "/home/ann/p".into(), home: "/home/ann".into(), roots: vec!["/home/ann/p".into()] }
+    Place {
+        cwd: "/home/ann/p".into(),
+        home: "/home/ann".into(),
+        roots: vec!["/home/ann/p".into()],
+        scratch: vec![],
+    }
 }
 
 fn judge(rules: &[(&str, Behaviour)], mode: Mode, tool: &str, access: Access) -> Verdict {

@@ -33,6 +33,9 @@ impl Judge<'_> {
         if let Some(rule) = self.rule_for(Behaviour::Ask, deed, path) {
             return found(Level::Bound, format!("the rule `{rule}` asks about {shown}"));
         }
+        if self.place.scratch.iter().any(|own| path.starts_with(own)) {
+            return found(Level::Free, String::new()).harmless();
+        }
         if writes && is_protected(path, self.place) {
             return found(Level::Hard, format!("{shown} decides what runs later"));
         }

@@ -33,6 +33,11 @@ impl Finding {
         Self { level, reason: reason.into(), path: None, writes: false }
     }
 
+    /// The same as no change of the workspace.
+    pub(super) fn harmless(self) -> Self {
+        Self { writes: false, ..self }
+    }
+
     pub(super) fn free() -> Self {
         Self::new(Level::Free, "")
     }

@@ -32,6 +32,9 @@ pub struct Place {
     pub home: PathBuf,
     /// Folders in which the agent may work; the first is the workspace.
     pub roots: Vec<PathBuf>,
+    /// Files and folders of the harness that the agent may write unasked, also while it plans: its plan, its
+    /// scratch folder. Rules that deny or ask hold for them too.
+    pub scratch: Vec<PathBuf>,
 }
 
 /// All that a call gets. Seven fields, and it stays so.

@@ -30,7 +30,7 @@ impl Actor {
         roots.push(config.cwd.clone());
         roots.extend(self.shared.roots());
         roots.dedup();
-        Place { cwd, home: config.home.clone(), roots }
+        Place { cwd, home: config.home.clone(), roots, scratch: vec![] }
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.

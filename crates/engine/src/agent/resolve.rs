@@ -16,7 +16,7 @@ pub(super) fn resolve(access: &mut [Access], place: &Place) {
         match access {
             Access::Read(path) | Access::Write(path) => path.resolved = real(&path.typed),
             Access::Exec(command) => command.resolve(place, real),
-            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Unknown => {}
+            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person | Access::Unknown => {}
         }
     }
 }

@@ -234,7 +234,7 @@ impl Shared {
 fn with_links(mut rules: Rules, config: &Config) -> Rules {
     let place = &config.place;
     let roots = std::iter::once(&place.cwd).chain(&place.roots).cloned().collect();
-    let place = Place { cwd: place.cwd.clone(), home: place.home.clone(), roots };
+    let place = Place { cwd: place.cwd.clone(), home: place.home.clone(), roots, scratch: vec![] };
     rules.resolve(&place, real);
     rules
 }

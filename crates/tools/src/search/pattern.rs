@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place { cwd: "/w".into(), home: "/home/me".into(), roots: vec!["/w".into()] }
+        Place { cwd: "/w".into(), home: "/home/me".into(), roots: vec!["/w".into()], scratch: vec![] }
     }
 
     #[track_caller]

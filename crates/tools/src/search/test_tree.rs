@@ -46,7 +46,12 @@ impl Tree {
     }
 
     pub(crate) fn place(&self) -> Place {
-        Place { cwd: self.root.clone(), home: self.folder.path().into(), roots: vec![self.root.clone()] }
+        Place {
+            cwd: self.root.clone(),
+            home: self.folder.path().into(),
+            roots: vec![self.root.clone()],
+            scratch: vec![],
+        }
     }
 
     pub(crate) fn cx(&self) -> ToolCx {

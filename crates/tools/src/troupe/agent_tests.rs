@@ -71,7 +71,7 @@ impl Stage {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![] }
 }
 
 impl Supervisor for Stage {

@@ -46,6 +46,7 @@ impl Agent {
             cwd: self.folder.path().into(),
             home: self.folder.path().into(),
             roots: vec![self.folder.path().into()],
+            scratch: vec![],
         };
         if let Err(fault) = schema::check(&tool.spec().input_schema, &input) {
             return ToolOutput::error(fault.to_string());

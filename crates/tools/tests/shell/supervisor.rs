@@ -162,7 +162,8 @@ impl Agent {
 
     pub(crate) fn named(world: &Arc<World>, id: AgentId) -> Self {
         let work = world.work();
-        let place = Place { cwd: work.clone(), home: "/nonexistent".into(), roots: vec![work] };
+        let place =
+            Place { cwd: work.clone(), home: "/nonexistent".into(), roots: vec![work], scratch: vec![] };
         Self { world: world.clone(), id, place, cancel: CancellationToken::new() }
     }
 
