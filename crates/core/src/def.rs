@@ -20,6 +20,8 @@ pub struct AgentDef {
     pub model: ModelChoice,
     /// Its permission mode; none takes the parent's.
     pub mode: Option<Mode>,
+    /// Rules that allow, in place of what the session allows (S4); none leaves that as it is.
+    pub allowed: Option<Vec<String>>,
     /// Whether instruction files are left out of its context.
     pub omit_instructions: bool,
     /// Its limits.

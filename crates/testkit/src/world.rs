@@ -203,6 +203,7 @@ pub fn definitions() -> Vec<AgentDef> {
         tools: Filter { only: None, without: without.iter().map(|name| (*name).to_owned()).collect() },
         model: ModelChoice::Inherit,
         mode: None,
+        allowed: None,
         omit_instructions: false,
         limits: Limits::default(),
     };

@@ -1,10 +1,12 @@
 //! May this call be made? One pure function; deny before ask before what protects the machine, before the
 //! mode, before allow.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use crate::access::Access;
-use crate::policy::{Behaviour, Destination, Mode, Rules, Update, Walls};
+use crate::policy::{Behaviour, Destination, Mode, ReasonKind, Rules, Update, Walls};
 use crate::ports::tool::Place;
 
 use super::level::{Finding, Level};
@@ -27,6 +29,8 @@ pub enum Verdict {
 pub struct Asking {
     /// Why.
     pub reason: String,
+    /// What kind of reason that is.
+    pub reason_kind: ReasonKind,
     /// The path that needs leave.
     pub blocked_path: Option<String>,
     /// What "always" would save.
@@ -79,6 +83,16 @@ pub(super) struct Judge<'a> {
 
 /// Decides on one call.
 pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
+    decide_so(rules, mode, call, false)
+}
+
+/// Decides on a call that a gatekeeper allows: as if a rule allowed it, which overrides no rule that denies or
+/// asks and nothing that is [`Asking::hard`].
+pub fn decide_waved(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
+    decide_so(rules, mode, call, true)
+}
+
+fn decide_so(rules: &Rules, mode: Mode, call: &Judged<'_>, by_gatekeeper: bool) -> Verdict {
     let judge = Judge { rules, mode, place: call.place };
     let tool = tool_name(call.tool);
     let mut found = by_tool(rules, tool, call.input);
@@ -87,6 +101,7 @@ pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
         let mut next = judge.access(access);
         let waved = next.level == Level::Ask
             && match access {
+                _ if by_gatekeeper => true,
                 Access::Exec(command) => command.walls == Walls::Sandbox { free: true },
                 _ => allowed,
             };
@@ -95,7 +110,13 @@ pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
         }
         found = found.and(next);
     }
-    weigh(found, mode, call)
+    match weigh(found, mode, call) {
+        Verdict::Ask(asking) if rules.bounds().questions => Verdict::Deny(format!(
+            "{}, and the settings deny what would be asked (denyInsteadOfPrompting)",
+            asking.reason
+        )),
+        verdict => verdict,
+    }
 }
 
 /// The rules for the tool as a whole.
@@ -177,13 +198,28 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
         Level::Deny => Verdict::Deny(reason),
         Level::Ask | Level::Hard | Level::Bound => {
             let hard = level != Level::Ask;
+            let reason_kind = kind_of(&found, call);
             let suggestions = if hard || matches!(mode, Mode::Plan | Mode::Review | Mode::Micro) {
                 Vec::new()
             } else {
                 suggest(call)
             };
-            Verdict::Ask(Asking { reason, blocked_path: found.path, suggestions, hard })
+            Verdict::Ask(Asking { reason, reason_kind, blocked_path: found.path, suggestions, hard })
         }
+    }
+}
+
+/// What kind of reason a finding has, for those who show questions; nothing is decided by it.
+fn kind_of(found: &Finding, call: &Judged<'_>) -> ReasonKind {
+    let outside = |path: &String| !call.place.roots.iter().any(|root| Path::new(path).starts_with(root));
+    match found.level {
+        // Every finding of a rule begins so.
+        Level::Bound if found.reason.starts_with("the rule `") => ReasonKind::Rule,
+        Level::Bound if call.access.contains(&Access::Person) => ReasonKind::Person,
+        Level::Bound | Level::Hard => ReasonKind::Safety,
+        Level::Free | Level::Allowed => ReasonKind::Mode,
+        Level::Ask | Level::Deny if found.path.as_ref().is_some_and(outside) => ReasonKind::Folder,
+        Level::Ask | Level::Deny => ReasonKind::Other,
     }
 }
 

@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Asking, Judged, Verdict, decide};
+use super::{Asking, Judged, Verdict, decide, decide_waved};
 use crate::access::{Access, PathUse};
-use crate::policy::{Behaviour, Command, Destination, Mode, Rules, Scope, Simple, Update, Word};
+use crate::policy::{
+    Behaviour, Bounds, Command, Destination, Mode, ReasonKind, Rules, Scope, Simple, Update, Word,
+};
 use crate::ports::tool::Place;
 
 fn place() -> Place {
@@ -191,7 +193,7 @@ fn any_verdict() -> impl Strategy<Value = Verdict> {
     let updates = proptest::collection::vec(update, 0..2);
     let asking = ("[ab]", proptest::option::of("[ab]"), updates, any::<bool>()).prop_map(
         |(reason, blocked_path, suggestions, hard)| {
-            Verdict::Ask(Asking { reason, blocked_path, suggestions, hard })
+            Verdict::Ask(Asking { reason, blocked_path, suggestions, hard, ..Asking::default() })
         },
     );
     prop_oneof![Just(Verdict::Allow), "[ab]".prop_map(Verdict::Deny), asking]
@@ -227,4 +229,105 @@ proptest! {
         let rules = [(pattern, Behaviour::Deny), ("Edit(//**)", Behaviour::Allow), ("Edit", Behaviour::Allow)];
         prop_assert_eq!(word(&judge(&rules, mode, "Edit", write(&path))), "deny");
     }
+}
+
+fn bounded(bounds: Bounds, allow: &[&str], mode: Mode, access: Access) -> Verdict {
+    let mut rules = Rules::default();
+    for rule in allow {
+        assert!(rules.add(rule, Behaviour::Allow, Scope::User, "/".into()).is_ok());
+    }
+    rules.set_bounds(bounds);
+    decide(&rules, mode, &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() })
+}
+
+// proves: S1, S7
+#[test]
+fn what_is_blocked_outside_is_denied_whatever_allows_it() {
+    let both = Bounds { reads_outside: true, writes_outside: true, ..Bounds::default() };
+    let allow = ["Read(//**)", "Edit(//**)", "Bash"];
+    for mode in Mode::ALL {
+        for access in [
+            read("/etc/x"),
+            write("/etc/x"),
+            exec("cat /etc/x"),
+            exec("touch /etc/x"),
+            exec("cp a /x/b"),
+            exec("find / -name a"),
+        ] {
+            let verdict = bounded(both, &allow, mode, access.clone());
+            assert!(matches!(&verdict, Verdict::Deny(_)), "{mode:?} {access:?} {verdict:?}");
+        }
+        let program = bounded(both, &allow, mode, exec("make -C /elsewhere"));
+        assert_ne!(
+            program,
+            Verdict::Allow,
+            "what a program does with a file outside is for a person: {mode:?}"
+        );
+    }
+    for access in [
+        read("/home/ann/p/a"),
+        exec("cat a"),
+        exec("ls -l a"),
+        exec("cat /dev/null"),
+        exec("echo /etc/x"),
+        exec("touch b"),
+    ] {
+        assert_eq!(bounded(both, &allow, Mode::Default, access.clone()), Verdict::Allow, "{access:?}");
+    }
+    let writes = Bounds { writes_outside: true, ..Bounds::default() };
+    assert_eq!(bounded(writes, &allow, Mode::Default, read("/etc/x")), Verdict::Allow);
+    assert_eq!(word(&bounded(writes, &allow, Mode::BypassPermissions, write("/etc/x"))), "deny");
+}
+
+// proves: S1
+#[test]
+fn settings_can_deny_what_would_be_asked() {
+    let quiet = Bounds { questions: true, ..Bounds::default() };
+    for (access, mode) in
+        [(write("/home/ann/p/a"), Mode::Default), (exec("rm -rf /"), Mode::BypassPermissions)]
+    {
+        match bounded(quiet, &[], mode, access) {
+            Verdict::Deny(reason) => assert!(reason.contains("denyInsteadOfPrompting"), "{reason}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(bounded(quiet, &["Edit"], Mode::Default, write("/home/ann/p/a")), Verdict::Allow);
+}
+
+// proves: S1
+#[test]
+fn what_a_gatekeeper_allows_overrides_no_rule_and_nothing_hard() {
+    let waved = |rules: &[(&str, Behaviour)], mode, access: Access| {
+        let mut all = Rules::default();
+        for (text, behaviour) in rules {
+            assert!(all.add(text, *behaviour, Scope::Project, "/home/ann/p".into()).is_ok());
+        }
+        decide_waved(&all, mode, &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() })
+    };
+    for access in [write("/home/ann/p/a"), exec("make all"), Access::Unknown, read("/etc/x")] {
+        assert_eq!(waved(&[], Mode::Default, access.clone()), Verdict::Allow, "{access:?}");
+        assert_eq!(waved(&[], Mode::DontAsk, access.clone()), Verdict::Allow, "{access:?}");
+        assert_eq!(word(&waved(&[("T", Behaviour::Deny)], Mode::BypassPermissions, access.clone())), "deny");
+        assert_eq!(word(&waved(&[("T", Behaviour::Ask)], Mode::BypassPermissions, access)), "hard");
+    }
+    assert_eq!(word(&waved(&[("Bash(make *)", Behaviour::Ask)], Mode::Default, exec("make all"))), "hard");
+    assert_eq!(word(&waved(&[], Mode::Default, write("/home/ann/p/.git/config"))), "hard");
+    assert_eq!(word(&waved(&[], Mode::Default, exec("rm -rf /"))), "hard");
+    assert_eq!(word(&waved(&[], Mode::Plan, write("/home/ann/p/a"))), "deny");
+    assert_eq!(word(&waved(&[], Mode::Review, write("/home/ann/p/a"))), "ask");
+}
+
+// proves: S2
+#[test]
+fn a_question_says_what_kind_of_reason_it_has() {
+    let kind = |rules: &[(&str, Behaviour)], mode, access| match judge(rules, mode, "T", access) {
+        Verdict::Ask(asking) => asking.reason_kind,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(kind(&[("T", Behaviour::Ask)], Mode::Default, write("/home/ann/p/a")), ReasonKind::Rule);
+    assert_eq!(kind(&[], Mode::Default, write("/home/ann/p/a")), ReasonKind::Other);
+    assert_eq!(kind(&[], Mode::Default, read("/etc/x")), ReasonKind::Folder);
+    assert_eq!(kind(&[], Mode::Default, exec("rm -rf /")), ReasonKind::Safety);
+    assert_eq!(kind(&[], Mode::Micro, read("/home/ann/p/a")), ReasonKind::Mode);
+    assert_eq!(kind(&[], Mode::Default, Access::Person), ReasonKind::Person);
 }

@@ -84,7 +84,9 @@ impl Judge<'_> {
         let mut found = Finding::free();
         for target in targets(part, self.place) {
             found = found.and(self.by_target(&target, command));
+            found = found.and(self.by_bounds(&target, command));
         }
+        found = found.and(self.by_read_bound(part, command));
         for word in part.words.iter().skip(1) {
             found = found.and(self.by_operand(word, part, command));
         }
@@ -408,7 +410,7 @@ impl Judge<'_> {
 }
 
 /// A path with where it leads, as far as somebody has looked.
-fn paths_of(path: &Path, command: &Command) -> PathUse {
+pub(super) fn paths_of(path: &Path, command: &Command) -> PathUse {
     let typed: PathBuf = path.to_path_buf();
     let resolved = command.links.get(path).cloned().unwrap_or_else(|| typed.clone());
     PathUse { typed, resolved }

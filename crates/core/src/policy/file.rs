@@ -36,6 +36,10 @@ impl Judge<'_> {
         if self.place.scratch.iter().any(|own| path.starts_with(own)) {
             return found(Level::Free, String::new()).harmless();
         }
+        let beyond = self.beyond(deed, path);
+        if beyond.level == Level::Deny {
+            return beyond;
+        }
         if writes && is_protected(path, self.place) {
             return found(Level::Hard, format!("{shown} decides what runs later"));
         }

@@ -3,6 +3,7 @@
 //! [`decide`] is the door. A shell command arrives parsed, as [`Command`].
 
 mod archive;
+mod bounds;
 mod command;
 mod copy;
 mod decide;
@@ -19,6 +20,7 @@ mod protect;
 mod question;
 mod readonly;
 mod rule;
+mod scope;
 mod script;
 mod target;
 mod unfold;
@@ -26,10 +28,11 @@ mod wildcard;
 mod words;
 mod wrapper;
 
+pub use bounds::Bounds;
 pub use command::*;
-pub use decide::{Asking, Judged, Verdict, decide};
+pub use decide::{Asking, Judged, Verdict, decide, decide_waved};
 pub use mode::Mode;
 pub use path::{absolute, clean};
-pub use question::{Answer, Behaviour, Destination, Question, Update};
+pub use question::{Answer, Asker, Behaviour, Destination, Question, ReasonKind, Update};
 pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
 pub use wrapper::{ShellText, folder_after, runs_shell_text};

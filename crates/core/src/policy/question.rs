@@ -12,6 +12,8 @@ pub struct Question {
     pub id: QuestionId,
     /// Who asks.
     pub agent: AgentId,
+    /// Who asks, for people.
+    pub asker: Asker,
     /// The call.
     pub call: CallId,
     /// The tool.
@@ -22,12 +24,43 @@ pub struct Question {
     pub title: String,
     /// Why it is asked.
     pub reason: String,
+    /// What kind of reason that is.
+    pub reason_kind: ReasonKind,
     /// The path that needs leave, if it is one.
     pub blocked_path: Option<String>,
     /// What "always" would save; empty when nothing narrow enough is known.
     pub suggestions: Vec<Update>,
     /// Not to be waved through by a classifier or by acceptEdits.
     pub hard: bool,
+}
+
+/// Who asks, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asker {
+    /// The agent's address: `main/explore-2`.
+    pub address: String,
+    /// The type of the agent: its definition's name.
+    pub definition: String,
+}
+
+/// What kind of reason a question has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReasonKind {
+    /// A rule asks.
+    Rule,
+    /// The mode asks about each such call.
+    Mode,
+    /// It is outside of the folders to work in.
+    Folder,
+    /// It could lose or open too much.
+    Safety,
+    /// A gatekeeper asks.
+    Gatekeeper,
+    /// It is itself a question to a person.
+    Person,
+    /// Nothing allows it.
+    #[default]
+    Other,
 }
 
 /// An answer.
@@ -61,6 +94,24 @@ pub enum Update {
         /// How long they last.
         destination: Destination,
     },
+    /// Puts rules in the place of all of the same behaviour there.
+    ReplaceRules {
+        /// In the grammar of settings.
+        rules: Vec<String>,
+        /// What they do.
+        behaviour: Behaviour,
+        /// Where they stand.
+        destination: Destination,
+    },
+    /// Takes rules away, as they are written.
+    RemoveRules {
+        /// In the grammar of settings.
+        rules: Vec<String>,
+        /// What they do.
+        behaviour: Behaviour,
+        /// Where they stand.
+        destination: Destination,
+    },
     /// Changes the mode.
     SetMode {
         /// To this.
@@ -75,6 +126,27 @@ pub enum Update {
         /// How long they last.
         destination: Destination,
     },
+    /// Takes folders to work in away.
+    RemoveDirectories {
+        /// Absolute paths.
+        directories: Vec<String>,
+        /// Where they stand.
+        destination: Destination,
+    },
+}
+
+impl Update {
+    /// Where it is kept.
+    pub fn destination(&self) -> Destination {
+        match self {
+            Self::AddRules { destination, .. }
+            | Self::ReplaceRules { destination, .. }
+            | Self::RemoveRules { destination, .. }
+            | Self::SetMode { destination, .. }
+            | Self::AddDirectories { destination, .. }
+            | Self::RemoveDirectories { destination, .. } => *destination,
+        }
+    }
 }
 
 /// What a rule does.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::policy::Behaviour;
 use crate::ports::tool::Place;
 
+use super::bounds::Bounds;
 use super::path::PathPattern;
 use super::pattern::CommandPattern;
 use super::wildcard::Wildcard;
@@ -81,6 +82,7 @@ pub struct Rules {
     all: Vec<Rule>,
     untrusted: bool,
     folds: bool,
+    pub(super) bounds: Bounds,
 }
 
 /// Older names of tools, and what they are called now.
@@ -131,6 +133,11 @@ impl Rules {
             self.all.push(Rule { text: text.into(), behaviour, scope, base, matcher });
         }
         fault.map_or(Ok(()), |what| Err(RuleFault { text: text.into(), what }))
+    }
+
+    /// Takes over rules that were made elsewhere.
+    pub fn extend(&mut self, rules: impl IntoIterator<Item = Rule>) {
+        self.all.extend(rules);
     }
 
     /// The rules.

@@ -1,6 +1,7 @@
 //! The seams: what the engine needs from outside, as object-safe traits.
 
 pub mod clock;
+pub mod gatekeeper;
 pub mod journal;
 pub mod model;
 pub mod supervisor;

@@ -68,11 +68,13 @@ impl Actor {
         Question {
             id: QuestionId::new(self.shared.parts.clock.uuid()),
             agent: self.me().clone(),
+            asker: self.row.asker(),
             call: call.id.clone(),
             tool: call.tool.clone(),
             input: ready.input.clone(),
             title: ready.tool.title(&ready.input).text,
             reason: asking.reason,
+            reason_kind: asking.reason_kind,
             blocked_path: asking.blocked_path,
             suggestions: asking.suggestions,
             hard: asking.hard,

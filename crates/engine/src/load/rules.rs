@@ -53,6 +53,7 @@ pub struct BroadRule {
 /// Makes the rules of a session. `cwd` is where flags' paths start.
 pub fn load(settings: &PermissionSettings, flags: &RuleFlags, cwd: &Path) -> LoadedRules {
     let mut loaded = LoadedRules { rules: Rules::default(), faults: Vec::new(), warnings: Vec::new() };
+    loaded.rules.set_bounds(settings.bounds);
     let lists = [
         (Behaviour::Deny, &settings.deny),
         (Behaviour::Ask, &settings.ask),
@@ -257,6 +258,7 @@ mod tests {
             additional_directories: vec![],
             bypass_disabled: false,
             auto_disabled: false,
+            bounds: troupe_core::policy::Bounds::default(),
         }
     }
 

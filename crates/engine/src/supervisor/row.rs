@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
+use troupe_core::policy::Asker;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
@@ -32,6 +33,11 @@ impl Row {
     /// Its state, as it last told.
     pub(crate) fn state(&self) -> Arc<AgentState> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Who asks when it asks.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker { address: self.header.address.clone(), definition: self.header.definition.clone() }
     }
 
     pub(crate) fn publish(&self, state: Arc<AgentState>) {

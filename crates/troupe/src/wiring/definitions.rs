@@ -42,6 +42,7 @@ fn define(name: &str, when: &str, prompt: &str) -> AgentDef {
         tools: Filter::default(),
         model: ModelChoice::Inherit,
         mode: None,
+        allowed: None,
         omit_instructions: false,
         limits: Limits::default(),
     }

@@ -128,6 +128,7 @@ mod tests {
         additional_directories: Vec::new(),
         bypass_disabled: false,
         auto_disabled: false,
+        bounds: troupe_core::policy::Bounds { questions: false, reads_outside: false, writes_outside: false },
     };
 
     #[test]

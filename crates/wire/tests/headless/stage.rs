@@ -161,6 +161,7 @@ fn definition(name: &str) -> AgentDef {
         tools: Filter::default(),
         model: ModelChoice::Inherit,
         mode: None,
+        allowed: None,
         omit_instructions: true,
         limits: Limits::default(),
     }

@@ -67,6 +67,8 @@ pub(super) struct Document {
     pub(super) origin: Arc<Origin>,
     /// What it says.
     pub(super) object: Map<String, Value>,
+    /// Whether there is not even an empty object in it.
+    pub(super) is_blank: bool,
 }
 
 impl Document {
@@ -84,13 +86,14 @@ impl Document {
             Err(error) => return Err(SettingsFault::Unreadable { from, what: error.to_string() }),
         };
         let object = parse(&text, &from)?;
-        Ok(Some(Self { origin: Arc::new(Origin { layer, source: from, base }), object }))
+        let origin = Arc::new(Origin { layer, source: from, base });
+        Ok(Some(Self { origin, object, is_blank: text.trim().is_empty() }))
     }
 
     /// Takes a text that is no file's.
     pub(super) fn inline(text: &str, origin: Origin) -> Result<Self, SettingsFault> {
         let object = parse(text, &origin.source)?;
-        Ok(Self { origin: Arc::new(origin), object })
+        Ok(Self { origin: Arc::new(origin), object, is_blank: false })
     }
 }
 

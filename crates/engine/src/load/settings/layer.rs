@@ -184,6 +184,22 @@ pub(super) fn named(value: &str, places: &Places, home: Option<&Path>) -> Option
     Some(Candidate { layer: Layer::CommandLine, path, base: places.cwd.clone() })
 }
 
+/// All that the layers may be read from, whether it is there or not, with the folders of drop-ins: when none of
+/// it has changed, neither have the settings.
+pub(crate) fn watched(
+    places: &Places,
+    sources: Sources,
+    given: &CommandLine,
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
+    let mut files = self::files(places, sources);
+    files.extend(given.settings.as_deref().and_then(|value| named(value, places, home)));
+    files.extend(managed(places, |_, _| {}));
+    let mut paths: Vec<PathBuf> = files.into_iter().map(|file| file.path).collect();
+    paths.extend(places.managed.iter().map(|folder| folder.join("managed-settings.d")));
+    paths
+}
+
 /// The organisation's files, the weakest first. Drop-ins come by name; `unread` gets a folder of them that can't
 /// be listed, since what it forbids must not be lost unseen.
 pub(super) fn managed(places: &Places, mut unread: impl FnMut(PathBuf, std::io::Error)) -> Vec<Candidate> {

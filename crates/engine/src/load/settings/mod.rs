@@ -11,11 +11,13 @@ pub mod write;
 
 mod document;
 mod guard;
+mod kept;
 mod merge;
 mod schema;
 
 pub use document::SettingsFault;
 pub use guard::{Held, Trust};
+pub use kept::Kept;
 pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};
 pub use write::{WriteFault, add_rule, save};

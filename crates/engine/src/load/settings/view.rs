@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use troupe_core::policy::Mode;
+use troupe_core::policy::{Bounds, Mode};
 
 use crate::load::env::Env;
 use crate::load::places::{Places, expand};
 
 use super::document::{Document, SettingsFault};
 use super::guard::{Held, Trust, guard};
-use super::layer::{self, Candidate, CommandLine, Layer, Origin, Source, Sources};
+use super::kept::Kept;
+use super::layer::{self, CommandLine, Layer, Origin, Source, Sources};
 use super::merge::Node;
 use super::schema::check;
 
@@ -21,6 +22,7 @@ pub struct Settings {
     root: Node,
     cwd: PathBuf,
     home: Option<PathBuf>,
+    bounds: Bounds,
     /// Files and keys that were left out.
     pub faults: Vec<SettingsFault>,
     /// What the repository wants, and what waits until the person trusts it.
@@ -71,6 +73,9 @@ pub struct PermissionSettings {
     pub bypass_disabled: bool,
     /// Whether auto can't be chosen.
     pub auto_disabled: bool,
+    /// What is denied whatever allows it. These switches only tighten, so any layer can turn one on, and none
+    /// can turn it off for another.
+    pub bounds: Bounds,
 }
 
 /// What sessions and tools are tuned with.
@@ -109,23 +114,48 @@ impl Settings {
         sources: Sources,
         trust: Trust,
     ) -> Result<Self, SettingsFault> {
+        Self::load_again(places, env, command_line, sources, trust, &mut Kept::default())
+    }
+
+    /// Reads and resolves all layers, with what each file last said in place of what can't be understood any
+    /// more.
+    ///
+    /// # Errors
+    /// As [`Settings::load`].
+    pub fn load_again(
+        places: &Places,
+        env: &Env,
+        command_line: &CommandLine,
+        sources: Sources,
+        trust: Trust,
+        kept: &mut Kept,
+    ) -> Result<Self, SettingsFault> {
         let mut faults = Vec::new();
         let mut documents = Vec::new();
-        read_all(layer::files(places, sources), &mut documents, &mut faults);
-        documents.extend(of_command_line(places, env, command_line)?);
+        let files = layer::files(places, sources);
+        documents.extend(files.into_iter().filter_map(|file| kept.read(file, &mut faults)));
+        documents.extend(of_command_line(places, env, command_line, kept, &mut faults)?);
+        let mut lost = Vec::new();
         let managed = layer::managed(places, |folder, error| {
-            faults.push(SettingsFault::Unreadable { from: Source::File(folder), what: error.to_string() });
+            faults.push(SettingsFault::Unreadable {
+                from: Source::File(folder.clone()),
+                what: error.to_string(),
+            });
+            lost.extend(kept.below(&folder));
         });
-        read_all(managed, &mut documents, &mut faults);
+        documents.extend(managed.into_iter().filter_map(|file| kept.read(file, &mut faults)));
+        documents.extend(lost);
 
         let mut needs_trust = Vec::new();
         let mut root = Node::empty();
+        let mut bounds = Bounds::default();
         for mut document in documents {
             faults.extend(check(&mut document.object, &document.origin.source));
             guard(&mut document, trust, &mut faults, &mut needs_trust);
+            bounds = bounds.or(bounds_of(&document.object));
             root = root.under(Node::of(document.object, &document.origin));
         }
-        Ok(Self { root, cwd: places.cwd.clone(), home: env.home.clone(), faults, needs_trust })
+        Ok(Self { root, cwd: places.cwd.clone(), home: env.home.clone(), bounds, faults, needs_trust })
     }
 
     /// What chooses the model.
@@ -156,6 +186,7 @@ impl Settings {
             additional_directories: folders.collect(),
             bypass_disabled: self.text(&["permissions", "disableBypassPermissionsMode"]).is_some(),
             auto_disabled: self.text(&["permissions", "disableAutoMode"]).is_some(),
+            bounds: self.bounds,
         }
     }
 
@@ -212,30 +243,46 @@ impl Settings {
     }
 }
 
-fn read_all(files: Vec<Candidate>, documents: &mut Vec<Document>, faults: &mut Vec<SettingsFault>) {
-    for file in files {
-        match Document::read(file) {
-            Ok(document) => documents.extend(document),
-            Err(fault) => faults.push(fault),
-        }
+fn bounds_of(object: &Map<String, Value>) -> Bounds {
+    let on = |key: &str| object.get("permissions").and_then(|all| all.get(key)) == Some(&Value::Bool(true));
+    Bounds {
+        questions: on("denyInsteadOfPrompting"),
+        reads_outside: on("blockReadsOutsideWorkingDirectories"),
+        writes_outside: on("blockWritesOutsideWorkingDirectories"),
     }
 }
 
-fn of_command_line(places: &Places, env: &Env, given: &CommandLine) -> Result<Vec<Document>, SettingsFault> {
+fn of_command_line(
+    places: &Places,
+    env: &Env,
+    given: &CommandLine,
+    kept: &mut Kept,
+    faults: &mut Vec<SettingsFault>,
+) -> Result<Vec<Document>, SettingsFault> {
     let origin = |source| Origin { layer: Layer::CommandLine, source, base: places.cwd.clone() };
     let mut documents = Vec::new();
     if let Some(value) = &given.settings {
         documents.push(match layer::named(value, places, env.home.as_deref()) {
             None => Document::inline(value, origin(Source::Inline))?,
             Some(file) => {
-                let from = Source::File(file.path.clone());
-                let absent = SettingsFault::Unreadable { from, what: "there is no such file".into() };
-                Document::read(file)?.ok_or(absent)?
+                let absent = || SettingsFault::Unreadable {
+                    from: Source::File(file.path.clone()),
+                    what: "there is no such file".into(),
+                };
+                let mut own = Vec::new();
+                match kept.read(file.clone(), &mut own) {
+                    Some(document) => {
+                        faults.append(&mut own);
+                        document
+                    }
+                    None => return Err(own.pop().unwrap_or_else(absent)),
+                }
             }
         });
     }
     if !given.flags.is_empty() {
-        documents.push(Document { origin: Arc::new(origin(Source::Flag)), object: given.flags.clone() });
+        let origin = Arc::new(origin(Source::Flag));
+        documents.push(Document { origin, object: given.flags.clone(), is_blank: false });
     }
     Ok(documents)
 }

@@ -84,8 +84,20 @@ pub fn save(file: &SettingsFile, update: &Update) -> Result<bool, WriteFault> {
             edit(file, |permissions| add(permissions, list_of(*behaviour), rules))
         }
         Update::AddDirectories { directories, destination: _ } => {
-            edit(file, |permissions| add(permissions, "additionalDirectories", directories))
+            edit(file, |permissions| add(permissions, FOLDERS, directories))
         }
+        Update::ReplaceRules { rules, behaviour, destination: _ } => edit(file, |permissions| {
+            let key = list_of(*behaviour);
+            let removed = remove(permissions, key, |item| !rules.iter().any(|rule| rule == item))?;
+            Ok(removed | (!rules.is_empty() && add(permissions, key, rules)?))
+        }),
+        Update::RemoveRules { .. } | Update::RemoveDirectories { .. } if !file.path.exists() => Ok(false),
+        Update::RemoveRules { rules, behaviour, destination: _ } => edit(file, |permissions| {
+            remove(permissions, list_of(*behaviour), |item| rules.iter().any(|rule| rule == item))
+        }),
+        Update::RemoveDirectories { directories, destination: _ } => edit(file, |permissions| {
+            remove(permissions, FOLDERS, |item| directories.iter().any(|folder| folder == item))
+        }),
         Update::SetMode { mode, destination: _ } => edit(file, |permissions| {
             let value = CstInputValue::String(mode.as_str().to_owned());
             match permissions.get("defaultMode") {
@@ -100,6 +112,9 @@ pub fn save(file: &SettingsFile, update: &Update) -> Result<bool, WriteFault> {
 
 /// A key that does not hold what an edit needs.
 struct Misshapen(&'static str, &'static str);
+
+/// The key of the folders to work in.
+const FOLDERS: &str = "additionalDirectories";
 
 fn list_of(behaviour: Behaviour) -> &'static str {
     match behaviour {
@@ -121,6 +136,26 @@ fn add(permissions: &CstObject, key: &'static str, items: &[impl AsRef<str>]) ->
         }
     }
     Ok(added)
+}
+
+/// Takes the texts out of a list that are not wanted; comments beside the others stay.
+fn remove(
+    permissions: &CstObject,
+    key: &'static str,
+    unwanted: impl Fn(&str) -> bool,
+) -> Result<bool, Misshapen> {
+    if permissions.get(key).is_none() {
+        return Ok(false);
+    }
+    let list = permissions.array_value(key).ok_or(Misshapen(key, "a list"))?;
+    let mut removed = false;
+    for element in list.elements() {
+        if text_of(Some(element.clone())).is_some_and(|text| unwanted(&text)) {
+            element.remove();
+            removed = true;
+        }
+    }
+    Ok(removed)
 }
 
 fn holds(list: &CstArray, text: &str) -> bool {
