@@ -1,16 +1,19 @@
 //! The permission engine: rules and modes over declared access, as pure functions.
 //!
-//! [`decide`] is the door. A shell command arrives parsed, as [`Command`].
+//! [`decide`] is the door, [`explain`] the same with its reasons. A shell command arrives parsed, as [`Command`].
 
 mod archive;
 mod command;
 mod copy;
 mod decide;
 mod exec;
+mod explain;
 mod file;
 mod git;
 mod hazard;
 mod level;
+mod listing;
+mod location;
 mod mode;
 mod options;
 mod path;
@@ -20,6 +23,7 @@ mod question;
 mod readonly;
 mod rule;
 mod script;
+mod suggest;
 mod target;
 mod unfold;
 mod wildcard;
@@ -28,8 +32,12 @@ mod wrapper;
 
 pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide};
+pub use explain::{Decision, Explanation, PartFinding, explain};
+pub use listing::{Hint, Listed, list};
+pub use location::{Location, Position};
 pub use mode::Mode;
 pub use path::{absolute, clean};
 pub use question::{Answer, Behaviour, Destination, Question, Update};
 pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
+pub use suggest::alternatives;
 pub use wrapper::{ShellText, folder_after, runs_shell_text};

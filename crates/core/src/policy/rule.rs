@@ -1,12 +1,15 @@
 //! Permission rules: `Tool` or `Tool(specifier)`. What a rule says; how rules are weighed is in `decide`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::policy::Behaviour;
 use crate::ports::tool::Place;
 
+use super::location::Location;
 use super::path::PathPattern;
 use super::pattern::CommandPattern;
 use super::wildcard::Wildcard;
@@ -39,6 +42,10 @@ pub struct Rule {
     pub scope: Scope,
     /// What `/x` in it is relative to.
     pub base: PathBuf,
+    /// The file or flag that it stands in; none for what was said in the session.
+    pub location: Option<Location>,
+    /// Why it can't be understood. It then allows nothing, or covers every use of its tool.
+    pub fault: Option<String>,
     matcher: Matcher,
 }
 
@@ -78,7 +85,7 @@ pub struct RuleFault {
 /// All rules of a session. Their order does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    all: Vec<Rule>,
+    all: Vec<Arc<Rule>>,
     untrusted: bool,
     folds: bool,
 }
@@ -119,28 +126,43 @@ impl Rules {
         scope: Scope,
         base: PathBuf,
     ) -> Result<(), RuleFault> {
+        self.add_from(text, behaviour, scope, base, None)
+    }
+
+    /// The same for a rule of a file or flag.
+    ///
+    /// # Errors
+    /// [`RuleFault`].
+    pub fn add_from(
+        &mut self,
+        text: &str,
+        behaviour: Behaviour,
+        scope: Scope,
+        base: PathBuf,
+        location: Option<Location>,
+    ) -> Result<(), RuleFault> {
         let (matcher, fault) = match read(text.trim(), behaviour, &base) {
-            Ok(matcher) => (Some(matcher), None),
+            Ok(matcher) => (matcher, None),
             Err(what) => {
                 let tool = tool_name(text.split('(').next().unwrap_or(text).trim());
                 let strict = behaviour != Behaviour::Allow && !tool.is_empty();
-                (strict.then(|| Matcher::Every(Wildcard::new(tool))), Some(what))
+                (if strict { Matcher::Every(Wildcard::new(tool)) } else { Matcher::Nothing }, Some(what))
             }
         };
-        if let Some(matcher) = matcher {
-            self.all.push(Rule { text: text.into(), behaviour, scope, base, matcher });
-        }
+        let rule =
+            Rule { text: text.into(), behaviour, scope, base, location, fault: fault.clone(), matcher };
+        self.all.push(Arc::new(rule));
         fault.map_or(Ok(()), |what| Err(RuleFault { text: text.into(), what }))
     }
 
     /// The rules.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.all.iter()
     }
 
     /// Drops the rules that `keep` does not want.
-    pub fn retain(&mut self, keep: impl FnMut(&Rule) -> bool) {
-        self.all.retain(keep);
+    pub fn retain(&mut self, mut keep: impl FnMut(&Rule) -> bool) {
+        self.all.retain(|rule| keep(rule));
     }
 
     /// Says whether the workspace is trusted; it is, unless said otherwise. In one that is not, `git` asks:
@@ -158,13 +180,13 @@ impl Rules {
     /// to. `look` gets an absolute path and gives it back with links followed.
     pub fn resolve(&mut self, place: &Place, mut look: impl FnMut(&Path) -> PathBuf) {
         for rule in self.all.iter_mut().filter(|rule| rule.behaviour != Behaviour::Allow) {
-            if let Matcher::Read(pattern) | Matcher::Edit(pattern) = &mut rule.matcher
-                && let Some(literal) = pattern.literal(place)
+            let (Matcher::Read(pattern) | Matcher::Edit(pattern)) = &rule.matcher else { continue };
+            let Some(literal) = pattern.literal(place) else { continue };
+            let resolved = look(&literal);
+            if resolved != literal
+                && let Matcher::Read(pattern) | Matcher::Edit(pattern) = &mut Arc::make_mut(rule).matcher
             {
-                let resolved = look(&literal);
-                if resolved != literal {
-                    pattern.resolve(resolved);
-                }
+                pattern.resolve(resolved);
             }
         }
     }
@@ -178,13 +200,39 @@ impl Rules {
     }
 
     /// The rules of one behaviour.
-    pub(super) fn of(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &Matcher)> {
+    pub(super) fn of(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Arc<Rule>, &Matcher)> {
         self.all.iter().filter(move |rule| rule.behaviour == behaviour).map(|rule| (rule, &rule.matcher))
     }
 
     /// The rule that covers every use of a tool, or this input of it.
-    pub(super) fn for_tool(&self, behaviour: Behaviour, tool: &str, input: &Value) -> Option<&Rule> {
+    pub(super) fn for_tool(&self, behaviour: Behaviour, tool: &str, input: &Value) -> Option<&Arc<Rule>> {
         self.of(behaviour).find(|(_, matcher)| matcher.covers_tool(tool, input)).map(|(rule, _)| rule)
+    }
+}
+
+impl Rule {
+    pub(super) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Scope {
+    /// The word of listings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::CommandLine => "commandLine",
+            Self::Local => "local",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Session => "session",
+        }
     }
 }
 
