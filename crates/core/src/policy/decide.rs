@@ -8,8 +8,9 @@ use crate::policy::{Behaviour, Mode, Rules, Update, Walls};
 use crate::ports::tool::Place;
 
 use super::explain::Notes;
+use super::grammar::tool_name;
 use super::level::{Finding, Level};
-use super::rule::{Matcher, covers_host, tool_name};
+use super::rule::{Matcher, covers_host};
 use super::suggest::suggest;
 use super::target::Deed;
 

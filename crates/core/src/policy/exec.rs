@@ -28,7 +28,8 @@ impl Judge<'_> {
         notes.add_against(&command.text, &found);
         let first = notes.len();
         for part in &command.parts {
-            let strict = self.by_rules(part).and(self.by_targets(part, command));
+            let strict =
+                self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
             notes.add_part(part, &strict);
             found = found.and(strict);
         }
@@ -279,6 +280,9 @@ impl Judge<'_> {
         if readonly::needs_no_rule(part, inside) {
             return redirects;
         }
+        if let Some(rule) = self.folder_rule(part, command) {
+            return redirects.and(Finding::free().by(rule));
+        }
         if self.accepts_edit(part, command) {
             return redirects.and(Finding { writes: true, ..Finding::new(Level::Allowed, "") });
         }
@@ -429,7 +433,7 @@ impl Judge<'_> {
 }
 
 /// A path with where it leads, as far as somebody has looked.
-fn paths_of(path: &Path, command: &Command) -> PathUse {
+pub(super) fn paths_of(path: &Path, command: &Command) -> PathUse {
     let typed: PathBuf = path.to_path_buf();
     let resolved = command.links.get(path).cloned().unwrap_or_else(|| typed.clone());
     PathUse { typed, resolved }

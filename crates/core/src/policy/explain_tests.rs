@@ -80,3 +80,23 @@ fn a_rule_for_the_very_line_stands_at_each_part() {
     assert!(found.parts.iter().all(|part| part.rule.is_some() && part.decision == Decision::Allow));
     assert_eq!(found.parts.len(), 2);
 }
+
+// proves: S7
+#[test]
+fn rules_for_folders_hold_for_each_way_to_change_to_one() {
+    let allow = [("Cd(//opt/tools)", Behaviour::Allow)];
+    let decided =
+        |rules: &[_], parts: &[&str]| of(rules, Mode::Default, line(parts, Walls::None)).verdict.decision();
+    assert_eq!(decided(&[], &["cd /opt/tools"]), Decision::Ask);
+    assert_eq!(decided(&allow, &["cd /opt/tools"]), Decision::Allow);
+    assert_eq!(decided(&allow, &["cd /opt"]), Decision::Ask);
+    assert_eq!(decided(&allow, &["pushd /opt/tools"]), Decision::Ask);
+    let deny = [("Cd(secret)", Behaviour::Deny), ("Bash", Behaviour::Allow)];
+    for command in ["cd secret", "cd ./secret/x", "pushd -n secret", "command cd secret", "chdir /p/secret"] {
+        assert_eq!(decided(&deny, &[command]), Decision::Deny, "{command}");
+    }
+    assert_eq!(decided(&deny, &["cd src"]), Decision::Allow);
+    let home = [("Cd(~/**)", Behaviour::Deny)];
+    assert_eq!(decided(&home, &["cd"]), Decision::Deny);
+    assert_eq!(decided(&[("Cd", Behaviour::Ask)], &["cd src"]), Decision::Ask);
+}

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::policy::{Behaviour, Rules};
 
-use super::rule::{Matcher, Rule, is_edit_tool, tool_name};
+use super::grammar::tool_name;
+use super::rule::{Matcher, Rule, is_edit_tool};
 
 /// A rule in a list.
 #[derive(Clone, Debug, PartialEq)]

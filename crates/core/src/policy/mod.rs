@@ -3,6 +3,7 @@
 //! [`decide`] is the door, [`explain`] the same with its reasons. A shell command arrives parsed, as [`Command`].
 
 mod archive;
+mod cd;
 mod command;
 mod copy;
 mod decide;
@@ -10,6 +11,7 @@ mod exec;
 mod explain;
 mod file;
 mod git;
+mod grammar;
 mod hazard;
 mod level;
 mod listing;
@@ -33,11 +35,12 @@ mod wrapper;
 pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide};
 pub use explain::{Decision, Explanation, PartFinding, explain};
+pub use grammar::tool_name;
 pub use listing::{Hint, Listed, list};
 pub use location::{Location, Position};
 pub use mode::Mode;
 pub use path::{absolute, clean};
 pub use question::{Answer, Behaviour, Destination, Question, Update};
-pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
+pub use rule::{Rule, RuleFault, Rules, Scope};
 pub use suggest::alternatives;
 pub use wrapper::{ShellText, folder_after, runs_shell_text};

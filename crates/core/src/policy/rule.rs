@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::policy::Behaviour;
 use crate::ports::tool::Place;
 
+use super::grammar::{meant, read};
 use super::location::Location;
 use super::path::PathPattern;
 use super::pattern::CommandPattern;
@@ -66,6 +67,8 @@ pub(super) enum Matcher {
     Agent(Wildcard),
     /// Skills.
     Skill(Wildcard),
+    /// Folders that a command changes to.
+    Cd(PathPattern),
     /// A value at the top of the tool's input.
     Param { tool: String, key: String, value: Wildcard },
     /// Nothing: accepted for the sake of older settings.
@@ -88,24 +91,6 @@ pub struct Rules {
     all: Vec<Arc<Rule>>,
     untrusted: bool,
     folds: bool,
-}
-
-/// Older names of tools, and what they are called now.
-const ALIASES: &[(&str, &str)] = &[
-    ("Task", "Agent"),
-    ("KillShell", "TaskStop"),
-    ("KillBash", "TaskStop"),
-    ("BashOutput", "TaskOutput"),
-    ("AgentOutputTool", "TaskOutput"),
-    ("MultiEdit", "Edit"),
-    ("ListMcpResources", "ListMcpResourcesTool"),
-    ("ReadMcpResource", "ReadMcpResourceTool"),
-    ("Brief", "SendUserMessage"),
-];
-
-/// The present name of a tool.
-pub fn tool_name(name: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 /// Tools that the name `Edit` stands for in rules.
@@ -144,7 +129,7 @@ impl Rules {
         let (matcher, fault) = match read(text.trim(), behaviour, &base) {
             Ok(matcher) => (matcher, None),
             Err(what) => {
-                let tool = tool_name(text.split('(').next().unwrap_or(text).trim());
+                let tool = meant(text);
                 let strict = behaviour != Behaviour::Allow && !tool.is_empty();
                 (if strict { Matcher::Every(Wildcard::new(tool)) } else { Matcher::Nothing }, Some(what))
             }
@@ -180,11 +165,15 @@ impl Rules {
     /// to. `look` gets an absolute path and gives it back with links followed.
     pub fn resolve(&mut self, place: &Place, mut look: impl FnMut(&Path) -> PathBuf) {
         for rule in self.all.iter_mut().filter(|rule| rule.behaviour != Behaviour::Allow) {
-            let (Matcher::Read(pattern) | Matcher::Edit(pattern)) = &rule.matcher else { continue };
+            let (Matcher::Read(pattern) | Matcher::Edit(pattern) | Matcher::Cd(pattern)) = &rule.matcher
+            else {
+                continue;
+            };
             let Some(literal) = pattern.literal(place) else { continue };
             let resolved = look(&literal);
             if resolved != literal
-                && let Matcher::Read(pattern) | Matcher::Edit(pattern) = &mut Arc::make_mut(rule).matcher
+                && let Matcher::Read(pattern) | Matcher::Edit(pattern) | Matcher::Cd(pattern) =
+                    &mut Arc::make_mut(rule).matcher
             {
                 pattern.resolve(resolved);
             }
@@ -257,73 +246,9 @@ impl Matcher {
             | Self::Edit(_)
             | Self::Domain(_)
             | Self::Agent(_)
+            | Self::Cd(_)
             | Self::Nothing => false,
         }
-    }
-}
-
-/// Reads a rule. The error says what would be right.
-fn read(text: &str, behaviour: Behaviour, base: &Path) -> Result<Matcher, String> {
-    let allows = behaviour == Behaviour::Allow;
-    let (name, spec) = match text.split_once('(') {
-        None => (text, None),
-        Some((name, rest)) => {
-            let spec = rest.strip_suffix(')').ok_or("the bracket is not closed: write `Tool(specifier)`")?;
-            (name.trim(), Some(spec.trim()).filter(|spec| !spec.is_empty()))
-        }
-    };
-    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || "_-*.".contains(c)) {
-        return Err("a rule begins with the name of a tool: write `Tool` or `Tool(specifier)`".into());
-    }
-    let old = name;
-    let name = tool_name(name);
-    let Some(spec) = spec else { return bare(name, allows) };
-    match name {
-        "Bash" if spec == "*" => bare(name, allows),
-        "Bash" => Ok(Matcher::Command(CommandPattern::new(spec))),
-        "Read" => PathPattern::new(spec, base, !allows).map(Matcher::Read),
-        "Edit" if old == "Edit" || !allows => PathPattern::new(spec, base, !allows).map(Matcher::Edit),
-        // Older settings have these; they never allow anything, and deny what they seem to.
-        "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep" | "LS" if allows => Ok(Matcher::Nothing),
-        "Write" | "NotebookEdit" => PathPattern::new(spec, base, true).map(Matcher::Edit),
-        "Glob" | "Grep" | "LS" => PathPattern::new(spec, base, true).map(Matcher::Read),
-        "WebFetch" => match spec.strip_prefix("domain:").map(str::trim) {
-            Some(host) if !host.is_empty() && !host.contains(['/', ' ', ':']) => {
-                Ok(Matcher::Domain(host.to_lowercase()))
-            }
-            _ => Err("write `WebFetch(domain:example.com)`, a host alone".into()),
-        },
-        "WebSearch" => Err("WebSearch takes no specifier: write `WebSearch`".into()),
-        "Agent" => Ok(Matcher::Agent(Wildcard::new(spec))),
-        "Skill" => Ok(Matcher::Skill(Wildcard::new(spec.trim_start_matches('/').trim_end_matches(":*")))),
-        _ => match spec.split_once(':') {
-            Some((key, value)) if !allows && key.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                Ok(Matcher::Param { tool: name.into(), key: key.into(), value: Wildcard::new(value) })
-            }
-            Some(_) if allows => Err(format!("an input can't be allowed by its value: write `{name}`")),
-            _ => Err(format!("{name} takes no such specifier: write `{name}`")),
-        },
-    }
-}
-
-fn bare(name: &str, allows: bool) -> Result<Matcher, String> {
-    if name == "Bash" && allows {
-        return Ok(Matcher::Command(CommandPattern::new("*")));
-    }
-    let Some(rest) = name.strip_prefix("mcp__") else {
-        if allows && name.contains('*') {
-            return Err("a rule that allows names its tool: write `mcp__server__*` or a tool's name".into());
-        }
-        return Ok(Matcher::Every(Wildcard::new(name)));
-    };
-    let (server, tool) = rest.split_once("__").map_or((rest, None), |(server, tool)| (server, Some(tool)));
-    if allows && (server.contains('*') || server.is_empty()) {
-        return Err("a rule that allows names the server: write `mcp__server__*`".into());
-    }
-    match tool {
-        // A server alone stands for all its tools.
-        None if !server.contains('*') => Ok(Matcher::Every(Wildcard::new(&format!("mcp__{server}__*")))),
-        _ => Ok(Matcher::Every(Wildcard::new(name))),
     }
 }
 

@@ -10,9 +10,9 @@ use super::command::Word;
 use super::decide::{Judge, Judged};
 use super::exec::raw;
 use super::explain::Notes;
+use super::grammar::tool_name;
 use super::hazard::is_plain_timeout;
 use super::level::Level;
-use super::rule::tool_name;
 
 /// Most rules that one answer saves.
 const MOST: usize = 5;
