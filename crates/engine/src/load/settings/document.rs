@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::load::text::{self, ReadError};
 
 use super::layer::{Candidate, Origin, Source};
+use super::positions::Positions;
 
 /// No settings file is near this size. In bytes.
 pub(super) const CAP: usize = 4 << 20;
@@ -67,6 +68,8 @@ pub(super) struct Document {
     pub(super) origin: Arc<Origin>,
     /// What it says.
     pub(super) object: Map<String, Value>,
+    /// Where its permission rules stand.
+    pub(super) positions: Positions,
 }
 
 impl Document {
@@ -84,13 +87,17 @@ impl Document {
             Err(error) => return Err(SettingsFault::Unreadable { from, what: error.to_string() }),
         };
         let object = parse(&text, &from)?;
-        Ok(Some(Self { origin: Arc::new(Origin { layer, source: from, base }), object }))
+        Ok(Some(Self {
+            origin: Arc::new(Origin { layer, source: from, base }),
+            object,
+            positions: Positions::of(&text),
+        }))
     }
 
     /// Takes a text that is no file's.
     pub(super) fn inline(text: &str, origin: Origin) -> Result<Self, SettingsFault> {
         let object = parse(text, &origin.source)?;
-        Ok(Self { origin: Arc::new(origin), object })
+        Ok(Self { origin: Arc::new(origin), object, positions: Positions::of(text) })
     }
 }
 

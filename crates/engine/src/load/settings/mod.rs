@@ -12,6 +12,7 @@ pub mod write;
 mod document;
 mod guard;
 mod merge;
+mod positions;
 mod schema;
 
 pub use document::SettingsFault;
