@@ -6,11 +6,14 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::access::Access;
-use crate::policy::{Behaviour, Destination, Mode, ReasonKind, Rules, Update, Walls};
+use crate::policy::{Behaviour, Mode, ReasonKind, Rules, Update, Walls};
 use crate::ports::tool::Place;
 
+use super::explain::Notes;
+use super::grammar::tool_name;
 use super::level::{Finding, Level};
-use super::rule::{Matcher, covers_host, tool_name};
+use super::rule::{Matcher, covers_host};
+use super::suggest::suggest;
 use super::target::Deed;
 
 /// The decision on one call, ordered by strictness.
@@ -33,7 +36,7 @@ pub struct Asking {
     pub reason_kind: ReasonKind,
     /// The path that needs leave.
     pub blocked_path: Option<String>,
-    /// What "always" would save.
+    /// What "always" would save; all of it together covers no more than the call.
     pub suggestions: Vec<Update>,
     /// Not to be waved through by a classifier or by acceptEdits.
     pub hard: bool,
@@ -75,6 +78,7 @@ impl Verdict {
 }
 
 /// What a judgement looks at.
+#[derive(Clone, Copy)]
 pub(super) struct Judge<'a> {
     pub(super) rules: &'a Rules,
     pub(super) mode: Mode,
@@ -83,59 +87,70 @@ pub(super) struct Judge<'a> {
 
 /// Decides on one call.
 pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
-    decide_so(rules, mode, call, false)
+    verdict(judge(rules, mode, call, Waved::ByRulesAlone, &mut Notes::none()), rules, mode, call)
 }
 
 /// Decides on a call that a gatekeeper allows: as if a rule allowed it, which overrides no rule that denies or
 /// asks and nothing that is [`Asking::hard`].
 pub fn decide_waved(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
-    decide_so(rules, mode, call, true)
+    verdict(judge(rules, mode, call, Waved::ByGatekeeper, &mut Notes::none()), rules, mode, call)
 }
 
-fn decide_so(rules: &Rules, mode: Mode, call: &Judged<'_>, by_gatekeeper: bool) -> Verdict {
+/// What else than rules lets pass what would merely be asked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waved {
+    ByRulesAlone,
+    ByGatekeeper,
+}
+
+/// Adds up what is found of a call; [`super::explain`] keeps notes of it.
+pub(super) fn judge(
+    rules: &Rules,
+    mode: Mode,
+    call: &Judged<'_>,
+    waved: Waved,
+    notes: &mut Notes,
+) -> Finding {
     let judge = Judge { rules, mode, place: call.place };
     let tool = tool_name(call.tool);
     let mut found = by_tool(rules, tool, call.input);
-    let allowed = rules.for_tool(Behaviour::Allow, tool, call.input).is_some();
+    notes.add_against(call.tool, &found);
+    let allowed = rules.for_tool(Behaviour::Allow, tool, call.input);
     for access in call.access {
-        let mut next = judge.access(access);
-        let waved = next.level == Level::Ask
-            && match access {
-                _ if by_gatekeeper => true,
-                Access::Exec(command) => command.walls == Walls::Sandbox { free: true },
-                _ => allowed,
-            };
-        if waved {
-            next.level = Level::Allowed;
+        let first = notes.len();
+        let mut next = judge.access(access, notes);
+        notes.add_access(access, &next);
+        let waved = match access {
+            _ if waved == Waved::ByGatekeeper => Some(None),
+            Access::Exec(command) => (command.walls == Walls::Sandbox { free: true }).then_some(None),
+            _ => allowed.map(Some),
+        };
+        if let Some(rule) = waved {
+            next.wave(rule);
+            notes.wave(first, rule);
         }
         found = found.and(next);
     }
-    match weigh(found, mode, call) {
-        Verdict::Ask(asking) if rules.bounds().questions => Verdict::Deny(format!(
-            "{}, and the settings deny what would be asked (denyInsteadOfPrompting)",
-            asking.reason
-        )),
-        verdict => verdict,
-    }
+    found
 }
 
 /// The rules for the tool as a whole.
 fn by_tool(rules: &Rules, tool: &str, input: &Value) -> Finding {
     if let Some(rule) = rules.for_tool(Behaviour::Deny, tool, input) {
-        return Finding::new(Level::Deny, format!("the rule `{}` denies it", rule.text));
+        return Finding::new(Level::Deny, format!("the rule `{rule}` denies it")).by(rule);
     }
     match rules.for_tool(Behaviour::Ask, tool, input) {
-        Some(rule) => Finding::new(Level::Bound, format!("the rule `{}` asks about it", rule.text)),
+        Some(rule) => Finding::new(Level::Bound, format!("the rule `{rule}` asks about it")).by(rule),
         None => Finding::free(),
     }
 }
 
 impl Judge<'_> {
-    fn access(&self, access: &Access) -> Finding {
+    fn access(&self, access: &Access, notes: &mut Notes) -> Finding {
         match access {
             Access::Read(path) => self.file(Deed::Read, path),
             Access::Write(path) => self.file(Deed::Write, path),
-            Access::Exec(command) => self.command(command),
+            Access::Exec(command) => self.command(command, notes),
             Access::Fetch { host } => self.named(
                 &format!("nothing allows fetching from {host}"),
                 Level::Ask,
@@ -154,23 +169,22 @@ impl Judge<'_> {
 
     /// Judges what rules cover by name; `otherwise` is for what no rule covers.
     fn named(&self, reason: &str, otherwise: Level, covers: impl Fn(&Matcher) -> bool) -> Finding {
-        let hit = |behaviour| {
-            self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| &rule.text)
-        };
+        let hit =
+            |behaviour| self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| rule);
         if let Some(rule) = hit(Behaviour::Deny) {
-            Finding::new(Level::Deny, format!("the rule `{rule}` denies it"))
+            Finding::new(Level::Deny, format!("the rule `{rule}` denies it")).by(rule)
         } else if let Some(rule) = hit(Behaviour::Ask) {
-            Finding::new(Level::Bound, format!("the rule `{rule}` asks about it"))
-        } else if hit(Behaviour::Allow).is_some() {
-            Finding::new(Level::Allowed, "")
+            Finding::new(Level::Bound, format!("the rule `{rule}` asks about it")).by(rule)
+        } else if let Some(rule) = hit(Behaviour::Allow) {
+            Finding::new(Level::Allowed, "").by(rule)
         } else {
             Finding::new(otherwise, reason)
         }
     }
 }
 
-/// Turns what was found into the verdict of the mode.
-fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
+/// What a finding comes to in the mode, and why.
+pub(super) fn weigh(found: &Finding, mode: Mode) -> (Level, String) {
     let level = match (mode, found.level) {
         (_, Level::Deny) => Level::Deny,
         (Mode::BypassPermissions, Level::Bound) => Level::Bound,
@@ -193,9 +207,18 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
         }
         (reason, _) => reason.to_owned(),
     };
+    (level, reason)
+}
+
+/// The verdict on what was found.
+pub(super) fn verdict(found: Finding, rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
+    let (level, reason) = weigh(&found, mode);
     match level {
         Level::Free | Level::Allowed => Verdict::Allow,
         Level::Deny => Verdict::Deny(reason),
+        Level::Ask | Level::Hard | Level::Bound if rules.bounds().questions => Verdict::Deny(format!(
+            "{reason}, and the settings deny what would be asked (denyInsteadOfPrompting)"
+        )),
         Level::Ask | Level::Hard | Level::Bound => {
             let hard = level != Level::Ask;
             let reason_kind = kind_of(&found, call);
@@ -221,46 +244,6 @@ fn kind_of(found: &Finding, call: &Judged<'_>) -> ReasonKind {
         Level::Ask | Level::Deny if found.path.as_ref().is_some_and(outside) => ReasonKind::Folder,
         Level::Ask | Level::Deny => ReasonKind::Other,
     }
-}
-
-/// What "always" would save: never wider than what was shown.
-fn suggest(call: &Judged<'_>) -> Vec<Update> {
-    let rule = |text: String| Update::AddRules {
-        rules: vec![text],
-        behaviour: Behaviour::Allow,
-        destination: Destination::LocalSettings,
-    };
-    let mut updates = Vec::new();
-    for access in call.access {
-        let update = match access {
-            Access::Exec(command) => exact_rule(&command.text).map(rule),
-            Access::Write(_) => {
-                Some(Update::SetMode { mode: Mode::AcceptEdits, destination: Destination::Session })
-            }
-            Access::Fetch { host } if is_plain_host(host) => Some(rule(format!("WebFetch(domain:{host})"))),
-            Access::Read(path) => path.typed.parent().map(|folder| Update::AddDirectories {
-                directories: vec![folder.display().to_string()],
-                destination: Destination::Session,
-            }),
-            Access::Unknown => Some(rule(tool_name(call.tool).to_owned())),
-            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person => None,
-        };
-        updates.extend(update.filter(|update| !updates.contains(update)));
-    }
-    updates
-}
-
-/// The rule for one line and no other.
-fn exact_rule(line: &str) -> Option<String> {
-    const LONGEST: usize = 2000;
-    let line = line.trim();
-    // A star is escaped; one that already is can't be told from that.
-    (line.len() <= LONGEST && !line.is_empty() && !line.contains("\\*"))
-        .then(|| format!("Bash({})", line.replace('*', "\\*")))
-}
-
-fn is_plain_host(host: &str) -> bool {
-    !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || c == '.' || c == '-')
 }
 
 #[cfg(test)]

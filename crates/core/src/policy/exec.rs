@@ -2,6 +2,7 @@
 //! whatever the rules say, then whether each part is allowed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::access::PathUse;
 use crate::policy::{Behaviour, Mode};
@@ -9,40 +10,58 @@ use crate::policy::{Behaviour, Mode};
 use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
 use super::decide::Judge;
+use super::explain::Notes;
 use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
 use super::level::{Finding, Level};
 use super::pattern::{Grip, Spelling};
 use super::protect::{is_protected, is_repository};
 use super::readonly;
-use super::rule::Matcher;
+use super::rule::{Matcher, Rule};
 use super::target::{Deed, Target, targets};
 use super::unfold::braces;
 use super::wrapper::{MAX_LAYERS, base_name, layers};
 
 impl Judge<'_> {
     /// Judges a whole line.
-    pub(super) fn command(&self, command: &Command) -> Finding {
+    pub(super) fn command(&self, command: &Command, notes: &mut Notes) -> Finding {
         let mut found = self.by_rule(&whole(command));
+        notes.add_against(&command.text, &found);
+        let first = notes.len();
         for part in &command.parts {
-            found = found.and(self.by_rules(part)).and(self.by_targets(part, command));
+            let strict =
+                self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
+            notes.add_part(part, &strict);
+            found = found.and(strict);
         }
         if let Some(doubt) = &command.doubt {
-            found = found.and(Finding::new(Level::Hard, format!("the command can't be judged: {doubt}")));
+            let doubt = Finding::new(Level::Hard, format!("the command can't be judged: {doubt}"));
+            notes.add_against(&command.text, &doubt);
+            found = found.and(doubt);
         }
         if command.parts.is_empty() {
-            return found.and(Finding::new(Level::Ask, "the command has no part that could be judged"));
+            let empty = Finding::new(Level::Ask, "the command has no part that could be judged");
+            notes.add_against(&command.text, &empty);
+            return found.and(empty);
         }
-        if self.allows_line(command) {
-            return found.and(Finding::new(Level::Allowed, ""));
+        if let Some(rule) = self.line_rule(command) {
+            let allowed = Finding::new(Level::Allowed, "").by(rule);
+            for at in 0..command.parts.len() {
+                notes.join(first + at, &allowed);
+            }
+            return found.and(allowed);
         }
-        command.parts.iter().fold(found, |found, part| found.and(self.by_allowance(part, command)))
+        for (at, part) in command.parts.iter().enumerate() {
+            let allowance = self.by_allowance(part, command);
+            notes.join(first + at, &allowance);
+            found = found.and(allowance);
+        }
+        found
     }
 
-    /// Whether a rule names the very line.
-    fn allows_line(&self, command: &Command) -> bool {
-        self.rules.of(Behaviour::Allow).any(
-            |(_, matcher)| matches!(matcher, Matcher::Command(pattern) if pattern.is_exactly(&command.text)),
-        )
+    /// The rule that names the very line.
+    fn line_rule(&self, command: &Command) -> Option<&Arc<Rule>> {
+        let names = |matcher: &Matcher| matches!(matcher, Matcher::Command(pattern) if pattern.is_exactly(&command.text));
+        self.rules.of(Behaviour::Allow).find(|(_, matcher)| names(matcher)).map(|(rule, _)| rule)
     }
 
     /// The rules that deny or ask, on a part and all that it wraps.
@@ -66,14 +85,16 @@ impl Judge<'_> {
             self.rules
                 .of(behaviour)
                 .find(|(_, matcher)| matches!(matcher, Matcher::Command(pattern) if pattern.catches(spelling, &home)))
-                .map(|(rule, _)| &rule.text)
+                .map(|(rule, _)| rule)
         };
         if let Some(rule) = hit(Behaviour::Deny) {
-            return Finding::new(Level::Deny, format!("the rule `{rule}` denies `{}`", short(&spelling.raw)));
+            return Finding::new(Level::Deny, format!("the rule `{rule}` denies `{}`", short(&spelling.raw)))
+                .by(rule);
         }
         match hit(Behaviour::Ask) {
             Some(rule) => {
                 Finding::new(Level::Bound, format!("the rule `{rule}` asks about `{}`", short(&spelling.raw)))
+                    .by(rule)
             }
             None => Finding::free(),
         }
@@ -120,14 +141,12 @@ impl Judge<'_> {
         let mut found = Finding::free();
         for path in [&uses.typed, &uses.resolved] {
             if let Some(rule) = self.rule_for(Behaviour::Deny, target.deed, path) {
-                found = found
-                    .and(Finding::new(Level::Deny, format!("the rule `{rule}` denies {}", path.display())));
+                let reason = format!("the rule `{rule}` denies {}", path.display());
+                found = found.and(Finding::new(Level::Deny, reason).by(rule));
             }
             if let Some(rule) = self.rule_for(Behaviour::Ask, target.deed, path) {
-                found = found.and(Finding::new(
-                    Level::Bound,
-                    format!("the rule `{rule}` asks about {}", path.display()),
-                ));
+                let reason = format!("the rule `{rule}` asks about {}", path.display());
+                found = found.and(Finding::new(Level::Bound, reason).by(rule));
             }
             match target.deed {
                 Deed::Read => {}
@@ -184,7 +203,8 @@ impl Judge<'_> {
                     return Finding::new(
                         Level::Bound,
                         format!("it names {}, which the rule `{rule}` denies", path.display()),
-                    );
+                    )
+                    .by(rule);
                 }
             }
         }
@@ -209,8 +229,9 @@ impl Judge<'_> {
         match hit {
             Some((rule, _)) => Finding::new(
                 Level::Bound,
-                format!("below `{}` may lie what the rule `{}` denies", word.text(), rule.text),
-            ),
+                format!("below `{}` may lie what the rule `{rule}` denies", word.text()),
+            )
+            .by(rule),
             None => Finding::free(),
         }
     }
@@ -222,16 +243,16 @@ impl Judge<'_> {
             .of(Behaviour::Deny)
             .find(|(_, matcher)| matches!(matcher, Matcher::Read(pattern) if pattern.may_meet(text)));
         match hit {
-            Some((rule, _)) => Finding::new(
-                Level::Bound,
-                format!("`{text}` may stand for what the rule `{}` denies", rule.text),
-            ),
+            Some((rule, _)) => {
+                Finding::new(Level::Bound, format!("`{text}` may stand for what the rule `{rule}` denies"))
+                    .by(rule)
+            }
             None => Finding::free(),
         }
     }
 
     /// Whether a part is allowed: of the read-only set, by the mode, or by a rule.
-    fn by_allowance(&self, part: &Simple, command: &Command) -> Finding {
+    pub(super) fn by_allowance(&self, part: &Simple, command: &Command) -> Finding {
         match part.origin {
             // Whoever runs the text asks, or has a rule for the very text.
             Origin::Text => return Finding::free(),
@@ -261,6 +282,9 @@ impl Judge<'_> {
         if readonly::needs_no_rule(part, inside) {
             return redirects;
         }
+        if let Some(rule) = self.folder_rule(part, command) {
+            return redirects.and(Finding::free().by(rule));
+        }
         if self.accepts_edit(part, command) {
             return redirects.and(Finding { writes: true, ..Finding::new(Level::Allowed, "") });
         }
@@ -271,11 +295,12 @@ impl Judge<'_> {
         let writes = targets(part, self.place).iter().any(|target| target.deed != Deed::Read);
         let ask = |reason: String| Finding { writes, ..Finding::new(Level::Ask, reason) };
         let shown = short(&raw(&part.words)).to_owned();
-        let Some((grip, skipped)) = self.grip(part) else {
+        let Some((grip, skipped, rule)) = self.grip(part) else {
             return ask(format!("nothing allows `{shown}`"));
         };
+        let allowed = || Finding { writes, ..Finding::new(Level::Allowed, "") }.by(rule);
         if grip == Grip::Exact && skipped == 0 && part.assignments.is_empty() {
-            return Finding { writes, ..Finding::new(Level::Allowed, "") };
+            return allowed();
         }
         if !part.is_static() {
             return ask(format!("`{shown}` has words that only the shell knows"));
@@ -302,12 +327,12 @@ impl Judge<'_> {
                 return found;
             }
         }
-        Finding { writes, ..Finding::new(Level::Allowed, "") }
+        allowed()
     }
 
     /// The best hold that a rule which allows has on a part, and how many words of plain wrappers and
     /// assignments it passes over.
-    fn grip(&self, part: &Simple) -> Option<(Grip, usize)> {
+    fn grip(&self, part: &Simple) -> Option<(Grip, usize, &Arc<Rule>)> {
         let mut skip = 0;
         let texts = part.texts();
         loop {
@@ -317,14 +342,14 @@ impl Judge<'_> {
             let best = self
                 .rules
                 .of(Behaviour::Allow)
-                .filter_map(|(_, matcher)| match matcher {
-                    Matcher::Command(pattern) => pattern.allows(&spelling),
+                .filter_map(|(rule, matcher)| match matcher {
+                    Matcher::Command(pattern) => Some((pattern.allows(&spelling)?, rule)),
                     _ => None,
                 })
-                .filter(|grip| *grip == Grip::Exact || !dynamic)
-                .max();
-            if let Some(grip) = best {
-                return Some((grip, skip));
+                .filter(|(grip, _)| *grip == Grip::Exact || !dynamic)
+                .max_by_key(|(grip, _)| *grip);
+            if let Some((grip, rule)) = best {
+                return Some((grip, skip, rule));
             }
             skip += match &texts[skip..] {
                 ["nohup", _, ..] => 1,
@@ -420,7 +445,7 @@ fn whole(command: &Command) -> Spelling<'_> {
     Spelling { raw: command.text.trim().to_owned(), words: vec![command.text.trim()] }
 }
 
-fn raw(words: &[Word]) -> String {
+pub(super) fn raw(words: &[Word]) -> String {
     words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,6 +1,7 @@
 //! Judges one file that is read or written.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::access::PathUse;
 use crate::policy::{Behaviour, Mode};
@@ -9,7 +10,7 @@ use super::decide::Judge;
 use super::level::{Finding, Level};
 use super::path::fold;
 use super::protect::is_protected;
-use super::rule::Matcher;
+use super::rule::{Matcher, Rule};
 use super::target::Deed;
 
 impl Judge<'_> {
@@ -28,10 +29,10 @@ impl Judge<'_> {
             ..Finding::new(level, reason)
         };
         if let Some(rule) = self.rule_for(Behaviour::Deny, deed, path) {
-            return found(Level::Deny, format!("the rule `{rule}` denies {shown}"));
+            return found(Level::Deny, format!("the rule `{rule}` denies {shown}")).by(rule);
         }
         if let Some(rule) = self.rule_for(Behaviour::Ask, deed, path) {
-            return found(Level::Bound, format!("the rule `{rule}` asks about {shown}"));
+            return found(Level::Bound, format!("the rule `{rule}` asks about {shown}")).by(rule);
         }
         if self.place.scratch.iter().any(|own| path.starts_with(own)) {
             return found(Level::Free, String::new()).harmless();
@@ -46,8 +47,8 @@ impl Judge<'_> {
         if self.is_inside(path) && (!writes || matches!(self.mode, Mode::AcceptEdits | Mode::Auto)) {
             return found(if writes { Level::Allowed } else { Level::Free }, String::new());
         }
-        if self.rule_for(Behaviour::Allow, deed, path).is_some() {
-            return found(if writes { Level::Allowed } else { Level::Free }, String::new());
+        if let Some(rule) = self.rule_for(Behaviour::Allow, deed, path) {
+            return found(if writes { Level::Allowed } else { Level::Free }, String::new()).by(rule);
         }
         let reason = match (writes, self.is_inside(path)) {
             (true, true) => format!("nothing allows changing {shown}"),
@@ -59,7 +60,7 @@ impl Judge<'_> {
 
     /// The rule of one behaviour that covers a path. Denied reading forbids writing; allowed editing allows
     /// reading.
-    pub(super) fn rule_for(&self, behaviour: Behaviour, deed: Deed, path: &Path) -> Option<&str> {
+    pub(super) fn rule_for(&self, behaviour: Behaviour, deed: Deed, path: &Path) -> Option<&Arc<Rule>> {
         let covers = |matcher: &Matcher| match (matcher, deed) {
             (Matcher::Read(pattern), Deed::Read) => pattern.covers(path, self.place, self.rules.folds()),
             (Matcher::Read(pattern), _) => {
@@ -76,7 +77,7 @@ impl Judge<'_> {
             }
             _ => false,
         };
-        self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| rule.text.as_str())
+        self.rules.of(behaviour).find(|(_, matcher)| covers(matcher)).map(|(rule, _)| rule)
     }
 
     /// Whether a path is one of the folders to work in, or below one.

@@ -1,5 +1,9 @@
 //! How strictly one finding speaks against a call; findings are added up by taking the strictest.
 
+use std::sync::Arc;
+
+use super::rule::Rule;
+
 /// From free to forbidden. The order is the strictness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
@@ -26,16 +30,32 @@ pub(super) struct Finding {
     pub(super) path: Option<String>,
     /// Whether it would change a file of the workspace: planning forbids that.
     pub(super) writes: bool,
+    /// The rule that it comes from.
+    pub(super) rule: Option<Arc<Rule>>,
 }
 
 impl Finding {
     pub(super) fn new(level: Level, reason: impl Into<String>) -> Self {
-        Self { level, reason: reason.into(), path: None, writes: false }
+        Self { level, reason: reason.into(), path: None, writes: false, rule: None }
+    }
+
+    /// The same, and from which rule it comes.
+    pub(super) fn by(self, rule: &Arc<Rule>) -> Self {
+        Self { rule: Some(Arc::clone(rule)), ..self }
     }
 
     /// The same as no change of the workspace.
     pub(super) fn harmless(self) -> Self {
         Self { writes: false, ..self }
+    }
+
+    /// What would be asked is allowed: by a rule for the tool, or since walls stand around it. The reason stays,
+    /// for modes that ask about what is allowed.
+    pub(super) fn wave(&mut self, rule: Option<&Arc<Rule>>) {
+        if self.level == Level::Ask {
+            self.level = Level::Allowed;
+            self.rule = rule.map(Arc::clone);
+        }
     }
 
     pub(super) fn free() -> Self {

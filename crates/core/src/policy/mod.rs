@@ -1,17 +1,22 @@
 //! The permission engine: rules and modes over declared access, as pure functions.
 //!
-//! [`decide`] is the door. A shell command arrives parsed, as [`Command`].
+//! [`decide`] is the door, [`explain`] the same with its reasons. A shell command arrives parsed, as [`Command`].
 
 mod archive;
 mod bounds;
+mod cd;
 mod command;
 mod copy;
 mod decide;
 mod exec;
+mod explain;
 mod file;
 mod git;
+mod grammar;
 mod hazard;
 mod level;
+mod listing;
+mod location;
 mod mode;
 mod options;
 mod path;
@@ -22,6 +27,7 @@ mod readonly;
 mod rule;
 mod scope;
 mod script;
+mod suggest;
 mod target;
 mod unfold;
 mod wildcard;
@@ -31,8 +37,13 @@ mod wrapper;
 pub use bounds::Bounds;
 pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide, decide_waved};
+pub use explain::{Decision, Explanation, PartFinding, explain};
+pub use grammar::tool_name;
+pub use listing::{Hint, Listed, list};
+pub use location::{Location, Position};
 pub use mode::Mode;
 pub use path::{absolute, clean};
 pub use question::{Answer, Asker, Behaviour, Destination, Question, ReasonKind, Update};
-pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
+pub use rule::{Rule, RuleFault, Rules, Scope};
+pub use suggest::alternatives;
 pub use wrapper::{ShellText, folder_after, runs_shell_text};

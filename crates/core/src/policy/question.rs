@@ -28,8 +28,11 @@ pub struct Question {
     pub reason_kind: ReasonKind,
     /// The path that needs leave, if it is one.
     pub blocked_path: Option<String>,
-    /// What "always" would save; empty when nothing narrow enough is known.
+    /// What "always" would save; empty when nothing narrow enough is known. All of it together covers no more
+    /// than the call that was shown.
     pub suggestions: Vec<Update>,
+    /// What may be saved in its place, and covers more: for who shows it to a person word for word.
+    pub alternatives: Vec<Update>,
     /// Not to be waved through by a classifier or by acceptEdits.
     pub hard: bool,
 }
@@ -158,6 +161,17 @@ pub enum Behaviour {
     Ask,
     /// Denies.
     Deny,
+}
+
+impl Behaviour {
+    /// The word of settings and frames.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
 }
 
 /// Where an update is kept.

@@ -1,6 +1,8 @@
 //! Permission rules: `Tool` or `Tool(specifier)`. What a rule says; how rules are weighed is in `decide`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -8,6 +10,8 @@ use crate::policy::Behaviour;
 use crate::ports::tool::Place;
 
 use super::bounds::Bounds;
+use super::grammar::{meant, read};
+use super::location::Location;
 use super::path::PathPattern;
 use super::pattern::CommandPattern;
 use super::wildcard::Wildcard;
@@ -40,6 +44,10 @@ pub struct Rule {
     pub scope: Scope,
     /// What `/x` in it is relative to.
     pub base: PathBuf,
+    /// The file or flag that it stands in; none for what was said in the session.
+    pub location: Option<Location>,
+    /// Why it can't be understood. It then allows nothing, or covers every use of its tool.
+    pub fault: Option<String>,
     matcher: Matcher,
 }
 
@@ -60,6 +68,8 @@ pub(super) enum Matcher {
     Agent(Wildcard),
     /// Skills.
     Skill(Wildcard),
+    /// Folders that a command changes to.
+    Cd(PathPattern),
     /// A value at the top of the tool's input.
     Param { tool: String, key: String, value: Wildcard },
     /// Nothing: accepted for the sake of older settings.
@@ -79,28 +89,10 @@ pub struct RuleFault {
 /// All rules of a session. Their order does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
-    all: Vec<Rule>,
+    all: Vec<Arc<Rule>>,
     untrusted: bool,
     folds: bool,
     pub(super) bounds: Bounds,
-}
-
-/// Older names of tools, and what they are called now.
-const ALIASES: &[(&str, &str)] = &[
-    ("Task", "Agent"),
-    ("KillShell", "TaskStop"),
-    ("KillBash", "TaskStop"),
-    ("BashOutput", "TaskOutput"),
-    ("AgentOutputTool", "TaskOutput"),
-    ("MultiEdit", "Edit"),
-    ("ListMcpResources", "ListMcpResourcesTool"),
-    ("ReadMcpResource", "ReadMcpResourceTool"),
-    ("Brief", "SendUserMessage"),
-];
-
-/// The present name of a tool.
-pub fn tool_name(name: &str) -> &str {
-    ALIASES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
 }
 
 /// Tools that the name `Edit` stands for in rules.
@@ -121,33 +113,48 @@ impl Rules {
         scope: Scope,
         base: PathBuf,
     ) -> Result<(), RuleFault> {
+        self.add_from(text, behaviour, scope, base, None)
+    }
+
+    /// The same for a rule of a file or flag.
+    ///
+    /// # Errors
+    /// [`RuleFault`].
+    pub fn add_from(
+        &mut self,
+        text: &str,
+        behaviour: Behaviour,
+        scope: Scope,
+        base: PathBuf,
+        location: Option<Location>,
+    ) -> Result<(), RuleFault> {
         let (matcher, fault) = match read(text.trim(), behaviour, &base) {
-            Ok(matcher) => (Some(matcher), None),
+            Ok(matcher) => (matcher, None),
             Err(what) => {
-                let tool = tool_name(text.split('(').next().unwrap_or(text).trim());
+                let tool = meant(text);
                 let strict = behaviour != Behaviour::Allow && !tool.is_empty();
-                (strict.then(|| Matcher::Every(Wildcard::new(tool))), Some(what))
+                (if strict { Matcher::Every(Wildcard::new(tool)) } else { Matcher::Nothing }, Some(what))
             }
         };
-        if let Some(matcher) = matcher {
-            self.all.push(Rule { text: text.into(), behaviour, scope, base, matcher });
-        }
+        let rule =
+            Rule { text: text.into(), behaviour, scope, base, location, fault: fault.clone(), matcher };
+        self.all.push(Arc::new(rule));
         fault.map_or(Ok(()), |what| Err(RuleFault { text: text.into(), what }))
     }
 
     /// Takes over rules that were made elsewhere.
-    pub fn extend(&mut self, rules: impl IntoIterator<Item = Rule>) {
+    pub fn extend(&mut self, rules: impl IntoIterator<Item = Arc<Rule>>) {
         self.all.extend(rules);
     }
 
     /// The rules.
-    pub fn iter(&self) -> impl Iterator<Item = &Rule> {
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Rule>> {
         self.all.iter()
     }
 
     /// Drops the rules that `keep` does not want.
-    pub fn retain(&mut self, keep: impl FnMut(&Rule) -> bool) {
-        self.all.retain(keep);
+    pub fn retain(&mut self, mut keep: impl FnMut(&Rule) -> bool) {
+        self.all.retain(|rule| keep(rule));
     }
 
     /// Says whether the workspace is trusted; it is, unless said otherwise. In one that is not, `git` asks:
@@ -165,13 +172,17 @@ impl Rules {
     /// to. `look` gets an absolute path and gives it back with links followed.
     pub fn resolve(&mut self, place: &Place, mut look: impl FnMut(&Path) -> PathBuf) {
         for rule in self.all.iter_mut().filter(|rule| rule.behaviour != Behaviour::Allow) {
-            if let Matcher::Read(pattern) | Matcher::Edit(pattern) = &mut rule.matcher
-                && let Some(literal) = pattern.literal(place)
+            let (Matcher::Read(pattern) | Matcher::Edit(pattern) | Matcher::Cd(pattern)) = &rule.matcher
+            else {
+                continue;
+            };
+            let Some(literal) = pattern.literal(place) else { continue };
+            let resolved = look(&literal);
+            if resolved != literal
+                && let Matcher::Read(pattern) | Matcher::Edit(pattern) | Matcher::Cd(pattern) =
+                    &mut Arc::make_mut(rule).matcher
             {
-                let resolved = look(&literal);
-                if resolved != literal {
-                    pattern.resolve(resolved);
-                }
+                pattern.resolve(resolved);
             }
         }
     }
@@ -185,13 +196,39 @@ impl Rules {
     }
 
     /// The rules of one behaviour.
-    pub(super) fn of(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Rule, &Matcher)> {
+    pub(super) fn of(&self, behaviour: Behaviour) -> impl Iterator<Item = (&Arc<Rule>, &Matcher)> {
         self.all.iter().filter(move |rule| rule.behaviour == behaviour).map(|rule| (rule, &rule.matcher))
     }
 
     /// The rule that covers every use of a tool, or this input of it.
-    pub(super) fn for_tool(&self, behaviour: Behaviour, tool: &str, input: &Value) -> Option<&Rule> {
+    pub(super) fn for_tool(&self, behaviour: Behaviour, tool: &str, input: &Value) -> Option<&Arc<Rule>> {
         self.of(behaviour).find(|(_, matcher)| matcher.covers_tool(tool, input)).map(|(rule, _)| rule)
+    }
+}
+
+impl Rule {
+    pub(super) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Scope {
+    /// The word of listings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Managed => "managed",
+            Self::CommandLine => "commandLine",
+            Self::Local => "local",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Session => "session",
+        }
     }
 }
 
@@ -216,73 +253,9 @@ impl Matcher {
             | Self::Edit(_)
             | Self::Domain(_)
             | Self::Agent(_)
+            | Self::Cd(_)
             | Self::Nothing => false,
         }
-    }
-}
-
-/// Reads a rule. The error says what would be right.
-fn read(text: &str, behaviour: Behaviour, base: &Path) -> Result<Matcher, String> {
-    let allows = behaviour == Behaviour::Allow;
-    let (name, spec) = match text.split_once('(') {
-        None => (text, None),
-        Some((name, rest)) => {
-            let spec = rest.strip_suffix(')').ok_or("the bracket is not closed: write `Tool(specifier)`")?;
-            (name.trim(), Some(spec.trim()).filter(|spec| !spec.is_empty()))
-        }
-    };
-    if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || "_-*.".contains(c)) {
-        return Err("a rule begins with the name of a tool: write `Tool` or `Tool(specifier)`".into());
-    }
-    let old = name;
-    let name = tool_name(name);
-    let Some(spec) = spec else { return bare(name, allows) };
-    match name {
-        "Bash" if spec == "*" => bare(name, allows),
-        "Bash" => Ok(Matcher::Command(CommandPattern::new(spec))),
-        "Read" => PathPattern::new(spec, base, !allows).map(Matcher::Read),
-        "Edit" if old == "Edit" || !allows => PathPattern::new(spec, base, !allows).map(Matcher::Edit),
-        // Older settings have these; they never allow anything, and deny what they seem to.
-        "Edit" | "Write" | "NotebookEdit" | "Glob" | "Grep" | "LS" if allows => Ok(Matcher::Nothing),
-        "Write" | "NotebookEdit" => PathPattern::new(spec, base, true).map(Matcher::Edit),
-        "Glob" | "Grep" | "LS" => PathPattern::new(spec, base, true).map(Matcher::Read),
-        "WebFetch" => match spec.strip_prefix("domain:").map(str::trim) {
-            Some(host) if !host.is_empty() && !host.contains(['/', ' ', ':']) => {
-                Ok(Matcher::Domain(host.to_lowercase()))
-            }
-            _ => Err("write `WebFetch(domain:example.com)`, a host alone".into()),
-        },
-        "WebSearch" => Err("WebSearch takes no specifier: write `WebSearch`".into()),
-        "Agent" => Ok(Matcher::Agent(Wildcard::new(spec))),
-        "Skill" => Ok(Matcher::Skill(Wildcard::new(spec.trim_start_matches('/').trim_end_matches(":*")))),
-        _ => match spec.split_once(':') {
-            Some((key, value)) if !allows && key.chars().all(|c| c.is_alphanumeric() || c == '_') => {
-                Ok(Matcher::Param { tool: name.into(), key: key.into(), value: Wildcard::new(value) })
-            }
-            Some(_) if allows => Err(format!("an input can't be allowed by its value: write `{name}`")),
-            _ => Err(format!("{name} takes no such specifier: write `{name}`")),
-        },
-    }
-}
-
-fn bare(name: &str, allows: bool) -> Result<Matcher, String> {
-    if name == "Bash" && allows {
-        return Ok(Matcher::Command(CommandPattern::new("*")));
-    }
-    let Some(rest) = name.strip_prefix("mcp__") else {
-        if allows && name.contains('*') {
-            return Err("a rule that allows names its tool: write `mcp__server__*` or a tool's name".into());
-        }
-        return Ok(Matcher::Every(Wildcard::new(name)));
-    };
-    let (server, tool) = rest.split_once("__").map_or((rest, None), |(server, tool)| (server, Some(tool)));
-    if allows && (server.contains('*') || server.is_empty()) {
-        return Err("a rule that allows names the server: write `mcp__server__*`".into());
-    }
-    match tool {
-        // A server alone stands for all its tools.
-        None if !server.contains('*') => Ok(Matcher::Every(Wildcard::new(&format!("mcp__{server}__*")))),
-        _ => Ok(Matcher::Every(Wildcard::new(name))),
     }
 }
 

@@ -113,7 +113,7 @@ impl Actor {
         }
         let Some(ready) = &batch.ready[at] else { return Ok(()) };
         let approved = batch.approved[at];
-        match self.judge(ready) {
+        match self.judge(ready).verdict {
             Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
             Verdict::Allow => self.start(batch, at, approved).await,
             Verdict::Ask(_) if approved => self.start(batch, at, true).await,

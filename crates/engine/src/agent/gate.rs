@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use troupe_core::access::Access;
 use troupe_core::ids::QuestionId;
-use troupe_core::policy::{Asking, Judged, Question, Verdict, decide};
+use troupe_core::policy::{Asking, Explanation, Judged, Question, Update, alternatives, explain};
 use troupe_core::ports::tool::{Place, Tool, ToolOutput};
 use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
@@ -18,6 +18,12 @@ pub(super) struct Ready {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) input: Value,
     pub(super) access: Vec<Access>,
+}
+
+impl Ready {
+    fn judged<'a>(&'a self, place: &'a Place) -> Judged<'a> {
+        Judged { tool: &self.tool.spec().name, input: &self.input, access: &self.access, place }
+    }
 }
 
 impl Actor {
@@ -51,20 +57,23 @@ impl Actor {
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 
-    /// Whether a call may be made.
-    pub(super) fn judge(&self, ready: &Ready) -> Verdict {
-        let place = self.place();
-        let judged = Judged {
-            tool: &ready.tool.spec().name,
-            input: &ready.input,
-            access: &ready.access,
-            place: &place,
-        };
-        decide(&self.shared.rules(), self.transcript().state().mode, &judged)
+    /// Whether a call may be made, and why.
+    pub(super) fn judge(&self, ready: &Ready) -> Explanation {
+        explain(&self.shared.rules(), self.transcript().state().mode, &ready.judged(&self.place()))
+    }
+
+    /// What may be saved in place of what is suggested. Where nothing may be saved, nothing else may.
+    fn alternatives(&self, ready: &Ready, asking: &Asking) -> Vec<Update> {
+        if asking.suggestions.is_empty() {
+            return Vec::new();
+        }
+        let mode = self.transcript().state().mode;
+        alternatives(&self.shared.rules(), mode, &ready.judged(&self.place()))
     }
 
     /// The question whether a call may be made.
     pub(super) fn question(&self, call: &OpenCall, ready: &Ready, asking: Asking) -> Question {
+        let alternatives = self.alternatives(ready, &asking);
         Question {
             id: QuestionId::new(self.shared.parts.clock.uuid()),
             agent: self.me().clone(),
@@ -76,6 +85,7 @@ impl Actor {
             reason: asking.reason,
             reason_kind: asking.reason_kind,
             blocked_path: asking.blocked_path,
+            alternatives,
             suggestions: asking.suggestions,
             hard: asking.hard,
         }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use troupe_core::policy::{Behaviour, RuleFault, Rules, Scope};
+use troupe_core::policy::{Behaviour, Location, Position, RuleFault, Rules, Scope};
 
 use super::settings::{PermissionSettings, Source};
 
@@ -29,10 +29,12 @@ pub struct LoadedRules {
 
 /// A rule that can't be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("understand a rule in {from}: {fault}")]
+#[error("understand a rule in {from}{}: {fault}", place(.at.as_ref()))]
 pub struct MisreadRule {
     /// The file or flag.
     pub from: Source,
+    /// Where in the file.
+    pub at: Option<Position>,
     /// The rule, and what is wrong with it.
     #[source]
     pub fault: RuleFault,
@@ -40,14 +42,20 @@ pub struct MisreadRule {
 
 /// A rule that lets the model run anything.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the rule `{rule}` in {from} allows {what}")]
+#[error("the rule `{rule}` in {from}{} allows {what}", place(.at.as_ref()))]
 pub struct BroadRule {
     /// The rule.
     pub rule: String,
     /// The file or flag.
     pub from: Source,
+    /// Where in the file.
+    pub at: Option<Position>,
     /// What it allows.
     pub what: &'static str,
+}
+
+fn place(at: Option<&Position>) -> String {
+    at.map(|at| format!(", line {}, column {}", at.line, at.column)).unwrap_or_default()
 }
 
 /// Makes the rules of a session. `cwd` is where flags' paths start.
@@ -62,25 +70,40 @@ pub fn load(settings: &PermissionSettings, flags: &RuleFlags, cwd: &Path) -> Loa
     for (behaviour, rules) in lists {
         for rule in rules {
             let origin = &rule.origin;
-            loaded.add(&rule.text, behaviour, origin.layer.scope(), origin.base.clone(), &origin.source);
+            let location = Location { source: origin.source.to_string().into(), position: rule.position };
+            let (scope, base) = (origin.layer.scope(), origin.base.clone());
+            loaded.add(&rule.text, behaviour, scope, base, &origin.source, location);
         }
     }
-    for (behaviour, values) in [(Behaviour::Deny, &flags.disallowed), (Behaviour::Allow, &flags.allowed)] {
+    for (behaviour, values, flag) in [
+        (Behaviour::Deny, &flags.disallowed, "--disallowed-tools"),
+        (Behaviour::Allow, &flags.allowed, "--allowed-tools"),
+    ] {
+        let location = Location { source: flag.into(), position: None };
         for rule in values.iter().flat_map(|value| split(value)) {
-            loaded.add(rule, behaviour, Scope::CommandLine, cwd.to_owned(), &Source::Flag);
+            loaded.add(rule, behaviour, Scope::CommandLine, cwd.to_owned(), &Source::Flag, location.clone());
         }
     }
     loaded
 }
 
 impl LoadedRules {
-    fn add(&mut self, text: &str, behaviour: Behaviour, scope: Scope, base: PathBuf, from: &Source) {
-        if let Err(fault) = self.rules.add(text, behaviour, scope, base) {
-            self.faults.push(MisreadRule { from: from.clone(), fault });
+    fn add(
+        &mut self,
+        text: &str,
+        behaviour: Behaviour,
+        scope: Scope,
+        base: PathBuf,
+        from: &Source,
+        location: Location,
+    ) {
+        let at = location.position;
+        if let Err(fault) = self.rules.add_from(text, behaviour, scope, base, Some(location)) {
+            self.faults.push(MisreadRule { from: from.clone(), at, fault });
         } else if behaviour == Behaviour::Allow
             && let Some(what) = breadth(text)
         {
-            self.warnings.push(BroadRule { rule: text.to_owned(), from: from.clone(), what });
+            self.warnings.push(BroadRule { rule: text.to_owned(), from: from.clone(), at, what });
         }
     }
 }
@@ -249,7 +272,11 @@ mod tests {
     fn settings(layer: Layer, base: &str, allow: &[&str]) -> PermissionSettings {
         let source = Source::File(PathBuf::from(base).join("settings.json"));
         let origin = Arc::new(Origin { layer, source, base: base.into() });
-        let allow = allow.iter().map(|text| RuleText { text: (*text).into(), origin: Arc::clone(&origin) });
+        let allow = allow.iter().map(|text| RuleText {
+            text: (*text).into(),
+            origin: Arc::clone(&origin),
+            position: Some(Position { line: 3, column: 5 }),
+        });
         PermissionSettings {
             allow: allow.collect(),
             ask: vec![],
@@ -346,21 +373,30 @@ mod tests {
         assert_eq!(
             texts,
             [
-                "the rule `Bash(sudo *)` in /p/settings.json allows commands as another user",
+                "the rule `Bash(sudo *)` in /p/settings.json, line 3, column 5 allows commands as another user",
                 "the rule `Bash(rm:*)` in a flag allows removing or overwriting any file",
             ]
         );
     }
 
     #[test]
-    fn each_rule_keeps_its_scope_and_base() {
+    fn each_rule_keeps_its_scope_base_and_place() {
         let user = settings(Layer::UserLower, "/h/.claude", &["Read(/x)"]);
         let flags = RuleFlags { allowed: vec![], disallowed: vec!["Edit,Bash(rm *)".into()] };
         let loaded = load(&user, &flags, Path::new("/w"));
         let mut expected = Rules::default();
-        expected.add("Read(/x)", Behaviour::Allow, Scope::User, "/h/.claude".into()).unwrap();
-        expected.add("Edit", Behaviour::Deny, Scope::CommandLine, "/w".into()).unwrap();
-        expected.add("Bash(rm *)", Behaviour::Deny, Scope::CommandLine, "/w".into()).unwrap();
+        let file = Location {
+            source: "/h/.claude/settings.json".into(),
+            position: Some(Position { line: 3, column: 5 }),
+        };
+        let flag = Location { source: "--disallowed-tools".into(), position: None };
+        expected
+            .add_from("Read(/x)", Behaviour::Allow, Scope::User, "/h/.claude".into(), Some(file))
+            .unwrap();
+        for rule in ["Edit", "Bash(rm *)"] {
+            let flag = Some(flag.clone());
+            expected.add_from(rule, Behaviour::Deny, Scope::CommandLine, "/w".into(), flag).unwrap();
+        }
         assert_eq!(loaded.rules, expected);
         assert!(loaded.faults.is_empty());
     }

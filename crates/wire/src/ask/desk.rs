@@ -85,6 +85,7 @@ mod tests {
             reason: String::new(),
             blocked_path: None,
             suggestions: Vec::new(),
+            alternatives: Vec::new(),
             hard: false,
         })
     }

@@ -149,6 +149,7 @@ mod tests {
             reason: "no rule allows it".into(),
             blocked_path: None,
             suggestions,
+            alternatives: Vec::new(),
             hard: false,
         }
     }

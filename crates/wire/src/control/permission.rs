@@ -138,11 +138,7 @@ fn rule(value: &Value) -> Result<String, String> {
 fn suggestion(update: &Update) -> Value {
     match update {
         Update::AddRules { rules, behaviour, destination } => {
-            let behavior = match behaviour {
-                Behaviour::Allow => "allow",
-                Behaviour::Ask => "ask",
-                Behaviour::Deny => "deny",
-            };
+            let behavior = behaviour.as_str();
             let rule = |text: &String| match text.split_once('(') {
                 Some((tool, rest)) => {
                     json!({"toolName": tool, "ruleContent": rest.strip_suffix(')').unwrap_or(rest)})
@@ -190,6 +186,7 @@ mod tests {
                 behaviour: Behaviour::Allow,
                 destination: Destination::LocalSettings,
             }],
+            alternatives: Vec::new(),
             hard: false,
         })
     }

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use crate::load::text::{self, ReadError};
 
 use super::layer::{Candidate, Origin, Source};
+use super::positions::Positions;
 
 /// No settings file is near this size. In bytes.
 pub(super) const CAP: usize = 4 << 20;
@@ -69,6 +70,8 @@ pub(super) struct Document {
     pub(super) object: Map<String, Value>,
     /// Whether there is not even an empty object in it.
     pub(super) is_blank: bool,
+    /// Where its permission rules stand.
+    pub(super) positions: Positions,
 }
 
 impl Document {
@@ -86,14 +89,19 @@ impl Document {
             Err(error) => return Err(SettingsFault::Unreadable { from, what: error.to_string() }),
         };
         let object = parse(&text, &from)?;
-        let origin = Arc::new(Origin { layer, source: from, base });
-        Ok(Some(Self { origin, object, is_blank: text.trim().is_empty() }))
+        Ok(Some(Self {
+            origin: Arc::new(Origin { layer, source: from, base }),
+            object,
+            is_blank: text.trim().is_empty(),
+            positions: Positions::of(&text),
+        }))
     }
 
     /// Takes a text that is no file's.
     pub(super) fn inline(text: &str, origin: Origin) -> Result<Self, SettingsFault> {
         let object = parse(text, &origin.source)?;
-        Ok(Self { origin: Arc::new(origin), object, is_blank: false })
+        let positions = Positions::of(text);
+        Ok(Self { origin: Arc::new(origin), object, is_blank: false, positions })
     }
 }
 

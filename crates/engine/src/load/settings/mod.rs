@@ -13,6 +13,7 @@ mod document;
 mod guard;
 mod kept;
 mod merge;
+mod positions;
 mod schema;
 
 pub use document::SettingsFault;

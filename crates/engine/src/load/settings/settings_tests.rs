@@ -366,3 +366,43 @@ fn a_script_is_no_model_that_a_repository_may_choose() {
     world.json("home/.troupe/settings.json", &json!({"model": "script:x.script"}));
     assert!(world.load(Trust::Untrusted).model().model.is_some(), "the person may");
 }
+
+// proves: S7
+#[test]
+fn every_rule_keeps_its_file_and_line() {
+    let world = World::new();
+    let list = |key: &str, rule: &str| format!("{{\"permissions\": {{\n\"{key}\": [\n  \"{rule}\"\n]}}}}");
+    world.file("home/.troupe/settings.json", &list("deny", "Bash(rm *)"));
+    world.file("repo/pkg/.troupe/settings.json", &list("allow", "Bash(ls"));
+    world.file("repo/.troupe/settings.local.json", &list("ask", "Edit(a)"));
+    world.file("etc/ours/managed-settings.json", &list("deny", "WebSearch(x)"));
+    let line = CommandLine { settings: Some(list("allow", "Read(b)")), ..CommandLine::default() };
+    let settings = world.load_with(&line, Sources::ALL, Trust::Trusted);
+    let flags = crate::load::rules::RuleFlags { allowed: vec!["Glob".into()], disallowed: vec![] };
+    let loaded = crate::load::rules::load(&settings.permissions(), &flags, &world.base);
+    let strip = |text: String| text.replace(&format!("{}/", world.base.display()), "");
+    let mut origins: Vec<String> =
+        loaded.rules.iter().map(|rule| format!("{rule} {}", strip(rule.origin()))).collect();
+    origins.sort();
+    assert_eq!(
+        origins,
+        [
+            "Bash(ls repo/pkg/.troupe/settings.json:3",
+            "Bash(rm *) home/.troupe/settings.json:3",
+            "Edit(a) repo/.troupe/settings.local.json:3",
+            "Glob --allowed-tools",
+            "Read(b) --settings:3",
+            "WebSearch(x) etc/ours/managed-settings.json:3",
+        ]
+    );
+    let faults: Vec<String> = loaded.faults.iter().map(|fault| strip(fault.to_string())).collect();
+    assert_eq!(
+        faults,
+        [
+            "understand a rule in etc/ours/managed-settings.json, line 3, column 3: `WebSearch(x)`: WebSearch takes \
+             no specifier: write `WebSearch`",
+            "understand a rule in repo/pkg/.troupe/settings.json, line 3, column 3: `Bash(ls`: the bracket is not \
+             closed: write `Tool(specifier)`",
+        ]
+    );
+}

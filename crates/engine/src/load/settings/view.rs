@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use troupe_core::policy::{Bounds, Mode};
+use troupe_core::policy::{Bounds, Mode, Position};
 
 use crate::load::env::Env;
 use crate::load::places::{Places, expand};
@@ -14,6 +14,7 @@ use super::guard::{Held, Trust, guard};
 use super::kept::Kept;
 use super::layer::{self, CommandLine, Layer, Origin, Source, Sources};
 use super::merge::Node;
+use super::positions::Positions;
 use super::schema::check;
 
 /// All settings of a run. Values that wait for trust, or that their layer may not set, are not in it.
@@ -23,6 +24,8 @@ pub struct Settings {
     cwd: PathBuf,
     home: Option<PathBuf>,
     bounds: Bounds,
+    /// Where the permission rules of each file stand.
+    positions: Vec<(Source, Positions)>,
     /// Files and keys that were left out.
     pub faults: Vec<SettingsFault>,
     /// What the repository wants, and what waits until the person trusts it.
@@ -45,6 +48,8 @@ pub struct RuleText {
     pub text: String,
     /// Its file and layer; what `/x` in it is relative to.
     pub origin: Arc<Origin>,
+    /// Where in the file it stands.
+    pub position: Option<Position>,
 }
 
 /// What chooses the model and its key.
@@ -149,13 +154,16 @@ impl Settings {
         let mut needs_trust = Vec::new();
         let mut root = Node::empty();
         let mut bounds = Bounds::default();
+        let mut positions = Vec::with_capacity(documents.len());
         for mut document in documents {
             faults.extend(check(&mut document.object, &document.origin.source));
             guard(&mut document, trust, &mut faults, &mut needs_trust);
             bounds = bounds.or(bounds_of(&document.object));
             root = root.under(Node::of(document.object, &document.origin));
+            positions.push((document.origin.source.clone(), document.positions));
         }
-        Ok(Self { root, cwd: places.cwd.clone(), home: env.home.clone(), bounds, faults, needs_trust })
+        let (cwd, home) = (places.cwd.clone(), env.home.clone());
+        Ok(Self { root, cwd, home, bounds, positions, faults, needs_trust })
     }
 
     /// What chooses the model.
@@ -170,8 +178,12 @@ impl Settings {
         let rules = |behaviour| {
             let all = self.texts(&["permissions", behaviour]);
             let kept = all.filter(|(_, origin)| !managed_only || origin.layer == Layer::Managed);
-            kept.map(|(text, origin)| RuleText { text: text.to_owned(), origin: Arc::clone(origin) })
-                .collect()
+            let rule = |(text, origin): (&str, &Arc<Origin>)| RuleText {
+                text: text.to_owned(),
+                origin: Arc::clone(origin),
+                position: self.position(&origin.source, behaviour, text),
+            };
+            kept.map(rule).collect()
         };
         let mode = |value: &Value| value.as_str().and_then(Mode::parse);
         let folders = self.texts(&["permissions", "additionalDirectories"]).map(|(path, origin)| Valued {
@@ -228,6 +240,11 @@ impl Settings {
         entries
     }
 
+    fn position(&self, source: &Source, list: &str, rule: &str) -> Option<Position> {
+        let mut of_source = self.positions.iter().filter(|(from, _)| from == source);
+        of_source.find_map(|(_, positions)| positions.get(list, rule))
+    }
+
     fn text(&self, path: &[&str]) -> Option<Valued<String>> {
         self.scalar(path, |value| value.as_str().map(str::to_owned))
     }
@@ -281,8 +298,12 @@ fn of_command_line(
         });
     }
     if !given.flags.is_empty() {
-        let origin = Arc::new(origin(Source::Flag));
-        documents.push(Document { origin, object: given.flags.clone(), is_blank: false });
+        documents.push(Document {
+            origin: Arc::new(origin(Source::Flag)),
+            object: given.flags.clone(),
+            is_blank: false,
+            positions: Positions::default(),
+        });
     }
     Ok(documents)
 }
