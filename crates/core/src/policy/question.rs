@@ -28,6 +28,8 @@ pub struct Question {
     pub suggestions: Vec<Update>,
     /// Not to be waved through by a classifier or by acceptEdits.
     pub hard: bool,
+    /// Whether the call itself is a question to the person, so that a bare yes may not answer it.
+    pub interactive: bool,
 }
 
 /// An answer.

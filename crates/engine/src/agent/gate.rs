@@ -6,7 +6,7 @@ use serde_json::Value;
 use troupe_core::access::Access;
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{Asking, Judged, Question, Verdict, decide};
-use troupe_core::ports::tool::{Place, Tool, ToolOutput};
+use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
 use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
 
@@ -20,6 +20,13 @@ pub(super) struct Ready {
     pub(super) access: Vec<Access>,
 }
 
+impl Ready {
+    /// Whether the call is itself a question to a person.
+    pub(super) fn asks_person(&self) -> bool {
+        self.access.contains(&Access::Person)
+    }
+}
+
 impl Actor {
     /// The place in which the agent's calls are made.
     pub(super) fn place(&self) -> Place {
@@ -30,7 +37,7 @@ impl Actor {
         roots.push(config.cwd.clone());
         roots.extend(self.shared.roots());
         roots.dedup();
-        Place { cwd, home: config.home.clone(), roots, scratch: vec![] }
+        Place { cwd, home: config.home.clone(), roots, scratch: self.scratch() }
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -63,6 +70,19 @@ impl Actor {
         decide(&self.shared.rules(), self.transcript().state().mode, &judged)
     }
 
+    /// Makes a call that is itself a question ready to be shown. A fault becomes its result.
+    pub(super) async fn present(&self, ready: &mut Ready) -> Result<(), ToolOutput> {
+        let state = Arc::clone(self.transcript().state());
+        let plan = self.plan_file();
+        let input = std::mem::take(&mut ready.input);
+        ready.input = ready
+            .tool
+            .ask(&AskCx { state: &state, plan: &plan }, input)
+            .await
+            .map_err(|what| fault(&what))?;
+        Ok(())
+    }
+
     /// The question whether a call may be made.
     pub(super) fn question(&self, call: &OpenCall, ready: &Ready, asking: Asking) -> Question {
         Question {
@@ -76,6 +96,7 @@ impl Actor {
             blocked_path: asking.blocked_path,
             suggestions: asking.suggestions,
             hard: asking.hard,
+            interactive: ready.asks_person(),
         }
     }
 }

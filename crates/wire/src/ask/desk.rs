@@ -86,6 +86,7 @@ mod tests {
             blocked_path: None,
             suggestions: Vec::new(),
             hard: false,
+            interactive: false,
         })
     }
 

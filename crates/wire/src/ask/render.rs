@@ -150,6 +150,7 @@ mod tests {
             blocked_path: None,
             suggestions,
             hard: false,
+            interactive: false,
         }
     }
 
