@@ -24,6 +24,8 @@ pub enum Effect {
     Changed(#[serde(with = "crate::path_text")] PathBuf),
     /// The list of things to do.
     Todos(Vec<Todo>),
+    /// The permission mode: plan mode began, or a plan was approved.
+    Mode(Mode),
 }
 
 /// What was known of a file when it was last seen.
@@ -78,6 +80,8 @@ pub struct AgentState {
     pub cwd: PathBuf,
     /// The permission mode.
     pub mode: Mode,
+    /// The mode that plan mode took the place of; what an approved plan leads back to.
+    pub before_plan: Option<Mode>,
     /// The model, as it was named.
     pub model: String,
     /// The name of its rendered prompt and tool list.
@@ -96,6 +100,7 @@ impl AgentState {
         Self {
             cwd,
             mode,
+            before_plan: None,
             model,
             prompt,
             todos: Vec::new(),
@@ -129,6 +134,7 @@ impl AgentState {
         match effect {
             Effect::Cwd(cwd) => self.cwd.clone_from(cwd),
             Effect::Todos(todos) => self.todos.clone_from(todos),
+            Effect::Mode(mode) => self.enter(*mode),
             Effect::Changed(path) => {
                 if let Err(at) = self.changed.binary_search(path) {
                     self.changed.insert(at, path.clone());
@@ -157,10 +163,19 @@ impl AgentState {
     /// Applies a recorded setting.
     pub fn set(&mut self, setting: &Setting) {
         match setting {
-            Setting::Mode(mode) => self.mode = *mode,
+            Setting::Mode(mode) => self.enter(*mode),
             Setting::Model(model) => self.model.clone_from(model),
             Setting::Prompt(prompt) => self.prompt.clone_from(prompt),
         }
+    }
+
+    fn enter(&mut self, mode: Mode) {
+        match (self.mode, mode) {
+            (Mode::Plan, Mode::Plan) => {}
+            (before, Mode::Plan) => self.before_plan = Some(before),
+            _ => self.before_plan = None,
+        }
+        self.mode = mode;
     }
 }
 
@@ -217,6 +232,20 @@ mod tests {
         }
         assert!(state.seen(Path::new("/f0")).is_none());
         assert!(state.seen(Path::new("/f100")).is_some());
+    }
+
+    // proves: S1
+    #[test]
+    fn the_mode_before_planning_is_known_while_planning_and_no_longer() {
+        let mut state = state();
+        state.set(&Setting::Mode(Mode::AcceptEdits));
+        state.apply(&Effect::Mode(Mode::Plan));
+        state.set(&Setting::Mode(Mode::Plan));
+        assert_eq!((state.mode, state.before_plan), (Mode::Plan, Some(Mode::AcceptEdits)));
+        state.apply(&Effect::Mode(Mode::Default));
+        assert_eq!((state.mode, state.before_plan), (Mode::Default, None));
+        let begun = AgentState::new("/w".into(), Mode::Plan, "m".into(), "p".into());
+        assert_eq!(begun.before_plan, None);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub struct Config {
     pub default_model: String,
     /// A model for every sub-agent, before all other choices (C2).
     pub subagent_model: Option<String>,
+    /// A small model for questions beside the work, such as the classifier's; none takes the agent's own.
+    pub small_model: Option<String>,
     /// Which tools there are.
     pub pool: Filter,
     /// Limits of the main agent, and so of its whole tree.
@@ -75,6 +77,8 @@ pub struct PlaceConfig {
     pub root: PathBuf,
     /// The project's slug.
     pub project: String,
+    /// The folder of plans.
+    pub plans: PathBuf,
     /// The branch, when the workspace is in a git repository.
     pub branch: Option<String>,
 }

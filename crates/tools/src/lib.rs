@@ -5,6 +5,8 @@ use std::sync::Arc;
 use troupe_core::ports::tool::Tool;
 
 pub mod file;
+pub mod plan;
+pub mod question;
 pub mod search;
 pub mod shell;
 pub mod todo;
@@ -18,7 +20,10 @@ pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
     let read_back = options.read_back_chars;
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(troupe::Agent::new()),
+        Arc::new(question::AskUserQuestion::default()),
         Arc::new(shell::Bash::new(options)),
+        Arc::new(plan::EnterPlanMode::default()),
+        Arc::new(plan::ExitPlanMode::default()),
         Arc::new(search::Glob::new()),
         Arc::new(search::Grep::new()),
         Arc::new(troupe::TaskOutput::new(read_back)),

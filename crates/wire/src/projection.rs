@@ -12,6 +12,7 @@ use troupe_core::ids::{AgentId, CallId, EntryId, InputId, JobId};
 use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::policy::{Mode, Question};
 use troupe_core::ports::supervisor::Job;
+use troupe_core::state::Effect;
 use troupe_core::time::Time;
 use troupe_core::usage::Usage;
 
@@ -153,6 +154,13 @@ impl Projection {
         }
     }
 
+    fn enter(&mut self, agent: &AgentId, mode: Mode) {
+        if agent.is_main() {
+            self.mode = mode;
+            self.push(frames::status(&self.session, self.compacting.then_some("compacting"), mode));
+        }
+    }
+
     /// The turn that a resumed transcript left open goes on.
     pub(crate) fn resume_turn(&mut self, at: Time) {
         self.begin(at, None);
@@ -210,16 +218,18 @@ impl Projection {
                 }
             }
             Body::Assistant { .. } => self.assistant(agent, entry),
-            Body::Result { call, blocks, data, .. } => {
+            Body::Result { call, blocks, data, effects } => {
                 self.result(agent, entry, blocks, data.as_deref());
                 let failed = matches!(blocks.first(), Some(Block::ToolResult { is_error: true, .. }));
                 let due = self.tasks.answered(call, failed, entry.at);
                 self.due.extend(due);
+                for effect in effects {
+                    if let Effect::Mode(mode) = effect {
+                        self.enter(agent, *mode);
+                    }
+                }
             }
-            Body::Set(Setting::Mode(mode)) if agent.is_main() => {
-                self.mode = *mode;
-                self.push(frames::status(&self.session, self.compacting.then_some("compacting"), *mode));
-            }
+            Body::Set(Setting::Mode(mode)) => self.enter(agent, *mode),
             Body::Closed(envelope) => {
                 if agent.is_main() {
                     self.end(envelope, entry.at);

@@ -35,6 +35,8 @@ pub struct Question {
     pub alternatives: Vec<Update>,
     /// Not to be waved through by a classifier or by acceptEdits.
     pub hard: bool,
+    /// Whether the call itself is a question to the person, so that a bare yes may not answer it.
+    pub interactive: bool,
 }
 
 /// Who asks, for people.

@@ -1,6 +1,6 @@
 //! The seam to tools: few methods; everything else is composition.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -53,6 +53,15 @@ pub struct ToolCx {
     pub report: Reporter,
     /// The door to jobs, agents and questions.
     pub supervisor: Arc<dyn Supervisor>,
+}
+
+/// What a call that is itself a question gets before a person is asked.
+#[derive(Clone, Copy)]
+pub struct AskCx<'a> {
+    /// What the agent's earlier results add up to.
+    pub state: &'a AgentState,
+    /// The file of the agent's plan; it need not be there.
+    pub plan: &'a Path,
 }
 
 /// Tells people how far a call is; never recorded.
@@ -152,6 +161,23 @@ pub trait Tool: Send + Sync {
 
     /// Does it. A failure is an output with `is_error`, never a panic.
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput>;
+
+    /// Makes a call that is itself a question ([`Access::Person`]) ready: gives the input as the person is shown it.
+    ///
+    /// # Errors
+    /// What the model is told when there is nothing to ask; nobody is asked then.
+    fn ask<'a>(&'a self, _cx: &'a AskCx<'a>, input: Value) -> BoxFuture<'a, Result<Value, String>> {
+        Box::pin(std::future::ready(Ok(input)))
+    }
+
+    /// The input with which such a call is made, from what the person was shown and what came back; none came back
+    /// where the person changed nothing.
+    ///
+    /// # Errors
+    /// What the model is told when that is no answer.
+    fn answered(&self, shown: Value, _given: Option<Value>) -> Result<Value, String> {
+        Ok(shown)
+    }
 
     /// Whether it starts agents, and so counts against how deep they nest.
     fn spawns(&self) -> bool {

@@ -2,10 +2,12 @@
 //! changes from day to day (date, folder, instruction files) goes into a message, never into the prompt.
 
 mod fragment;
+mod plan;
 
 pub use fragment::{
     Environment, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text, todo_text,
 };
+pub use plan::plan_due;
 
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");

@@ -177,6 +177,7 @@ impl Actor {
         match next_step(self.transcript(), &left) {
             Step::Sample => {
                 self.hold_slot().await?;
+                self.tell_of_plan_mode().await?;
                 self.sample().await?;
             }
             Step::Run(calls) => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::{Id, JoinSet};
 use troupe_core::CancellationToken;
 use troupe_core::block::{Block, Blocks};
@@ -118,6 +119,14 @@ impl Actor {
             Verdict::Allow => self.start(batch, at, approved).await,
             Verdict::Ask(_) if approved => self.start(batch, at, true).await,
             Verdict::Ask(asking) => {
+                if ready.asks_person() {
+                    let Some(mut ready) = batch.ready[at].take() else { return Ok(()) };
+                    if let Err(output) = self.present(&mut ready).await {
+                        return self.finish(batch, at, output).await;
+                    }
+                    batch.ready[at] = Some(ready);
+                }
+                let Some(ready) = &batch.ready[at] else { return Ok(()) };
                 let question = self.question(&batch.calls[at], ready, asking);
                 if !self.shared.config.leave.asks {
                     // The same words as `Shared::ask` would give, without a task.
@@ -150,6 +159,9 @@ impl Actor {
                 for update in &updates {
                     self.update(update).await?;
                 }
+                if batch.ready[at].as_ref().is_some_and(Ready::asks_person) {
+                    return self.answer_in(batch, at, input).await;
+                }
                 let given = batch.ready[at].as_ref().map(|ready| ready.input.clone());
                 let changed = input.filter(|input| Some(input) != given.as_ref());
                 let Some(input) = changed else { return self.start(batch, at, false).await };
@@ -165,6 +177,18 @@ impl Actor {
                     }
                 }
             }
+        }
+    }
+
+    /// Makes a call that is itself a question, with what came back.
+    async fn answer_in(&mut self, batch: &mut Batch, at: usize, given: Option<Value>) -> Result<(), Halt> {
+        let Some(ready) = &mut batch.ready[at] else { return Ok(()) };
+        match ready.tool.answered(std::mem::take(&mut ready.input), given) {
+            Ok(input) => {
+                ready.input = input;
+                self.start(batch, at, true).await
+            }
+            Err(what) => self.finish(batch, at, ToolOutput::error(what)).await,
         }
     }
 

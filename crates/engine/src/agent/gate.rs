@@ -6,7 +6,7 @@ use serde_json::Value;
 use troupe_core::access::Access;
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{Asking, Explanation, Judged, Question, Update, alternatives, explain};
-use troupe_core::ports::tool::{Place, Tool, ToolOutput};
+use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
 use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
 
@@ -24,6 +24,11 @@ impl Ready {
     fn judged<'a>(&'a self, place: &'a Place) -> Judged<'a> {
         Judged { tool: &self.tool.spec().name, input: &self.input, access: &self.access, place }
     }
+
+    /// Whether the call is itself a question to a person.
+    pub(super) fn asks_person(&self) -> bool {
+        self.access.contains(&Access::Person)
+    }
 }
 
 impl Actor {
@@ -36,7 +41,7 @@ impl Actor {
         roots.push(config.cwd.clone());
         roots.extend(self.shared.roots());
         roots.dedup();
-        Place { cwd, home: config.home.clone(), roots, scratch: vec![] }
+        Place { cwd, home: config.home.clone(), roots, scratch: self.scratch() }
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -71,6 +76,19 @@ impl Actor {
         alternatives(&self.shared.rules(), mode, &ready.judged(&self.place()))
     }
 
+    /// Makes a call that is itself a question ready to be shown. A fault becomes its result.
+    pub(super) async fn present(&self, ready: &mut Ready) -> Result<(), ToolOutput> {
+        let state = Arc::clone(self.transcript().state());
+        let plan = self.plan_file();
+        let input = std::mem::take(&mut ready.input);
+        ready.input = ready
+            .tool
+            .ask(&AskCx { state: &state, plan: &plan }, input)
+            .await
+            .map_err(|what| fault(&what))?;
+        Ok(())
+    }
+
     /// The question whether a call may be made.
     pub(super) fn question(&self, call: &OpenCall, ready: &Ready, asking: Asking) -> Question {
         let alternatives = self.alternatives(ready, &asking);
@@ -88,6 +106,7 @@ impl Actor {
             alternatives,
             suggestions: asking.suggestions,
             hard: asking.hard,
+            interactive: ready.asks_person(),
         }
     }
 }

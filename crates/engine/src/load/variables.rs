@@ -118,6 +118,7 @@ variables! {
     ANTHROPIC_AUTH_TOKEN: Exact, Kind::Secret, "Bearer token in place of a key.";
     ANTHROPIC_BASE_URL: Exact, Kind::Text, "Address of the Messages API.";
     ANTHROPIC_MODEL: Exact, Kind::Text, "The model to use.";
+    ANTHROPIC_SMALL_FAST_MODEL: Exact, Kind::Text, "A small model for questions beside the work, such as auto's classifier.";
     SUBAGENT_MODEL: Prefixed, Kind::Text, "The model of all sub-agents; inherit leaves it to each.";
     MAX_RETRIES: Prefixed, Kind::Number, "Most tries of a request after the first.";
     OVERLOAD_LIMIT_MS: Prefixed, Kind::Number, "How long an overloaded provider is tried in all, in ms.";

@@ -372,9 +372,12 @@ impl Actor {
         if let Some(model) = model.filter(|model| *model != state.model) {
             self.record(Body::Set(Setting::Model(model.to_owned()))).await?;
         }
-        let mode = mode
-            .or_else(|| matches!(state.mode, Mode::Plan | Mode::BypassPermissions).then_some(Mode::Default));
-        if let Some(mode) = mode.filter(|mode| *mode != state.mode) {
+        // Also where this run plans: an approved plan must not lead back to what another run had leave for.
+        if matches!(state.mode, Mode::Plan | Mode::BypassPermissions) && mode != Some(Mode::BypassPermissions)
+        {
+            self.record(Body::Set(Setting::Mode(Mode::Default))).await?;
+        }
+        if let Some(mode) = mode.filter(|mode| *mode != self.transcript().state().mode) {
             self.record(Body::Set(Setting::Mode(mode))).await?;
         }
         Ok(())

@@ -5,6 +5,7 @@ mod definitions;
 mod frontend;
 mod key_helper;
 mod permissions;
+mod plans;
 mod provider;
 mod session;
 mod state;

@@ -9,7 +9,6 @@ use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::git::Checkout;
-use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Wanted, instructions};
 use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
@@ -19,7 +18,7 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, provider, state, tools, which};
+use super::{definitions, frontend, permissions, plans, provider, state, tools, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -100,7 +99,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         clock: Arc::new(SystemClock),
     };
     let config = Config {
-        place: place(run, &env, &places, &state, &allowed)?,
+        place: place(run, &env, &places, &state, &settings)?,
         leave,
         prompting: Prompting {
             system: text(
@@ -119,6 +118,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         model: flag,
         default_model: usual,
         subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
+        small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
         limits: Limits {
             turns: run.model.max_turns,
@@ -163,7 +163,7 @@ fn place(
     env: &Env,
     places: &Places,
     state: &State,
-    allowed: &PermissionSettings,
+    settings: &Settings,
 ) -> Result<PlaceConfig, Fault> {
     let mut roots = Vec::new();
     for folder in &run.permissions.add_dir {
@@ -174,7 +174,7 @@ fn place(
         }
         roots.push(real);
     }
-    for folder in &allowed.additional_directories {
+    for folder in &settings.permissions().additional_directories {
         match folder.value.canonicalize() {
             Ok(real) => roots.push(real),
             Err(error) => warn(format_args!("additionalDirectories: {}: {error}", folder.value.display())),
@@ -186,6 +186,7 @@ fn place(
         home: env.home.clone().unwrap_or_else(|| places.home.clone()),
         root: state.root.clone(),
         project: state.project.clone(),
+        plans: plans::folder(settings.session().plans_directory.as_ref(), &places.cwd, &state.root),
         branch: places.checkout.as_ref().and_then(Checkout::branch),
     })
 }

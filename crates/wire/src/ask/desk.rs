@@ -87,6 +87,7 @@ mod tests {
             suggestions: Vec::new(),
             alternatives: Vec::new(),
             hard: false,
+            interactive: false,
         })
     }
 

@@ -151,6 +151,7 @@ mod tests {
             suggestions,
             alternatives: Vec::new(),
             hard: false,
+            interactive: false,
         }
     }
 

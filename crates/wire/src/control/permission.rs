@@ -35,6 +35,9 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
             request[key] = text.as_str().into();
         }
     }
+    if question.interactive {
+        request["requires_user_interaction"] = true.into();
+    }
     if !question.agent.is_main() {
         request["agent_id"] = question.agent.as_str().into();
     }
@@ -188,6 +191,7 @@ mod tests {
             }],
             alternatives: Vec::new(),
             hard: false,
+            interactive: false,
         })
     }
 

@@ -52,6 +52,7 @@ const SHAPES: &[(&[&str], Shape)] = &[
     (&["disabledMcpjsonServers"], Shape::Texts),
     (&["enableAllProjectMcpServers"], Shape::Bool),
     (&["claudeMdExcludes"], Shape::Texts),
+    (&["plansDirectory"], Shape::Text),
     (&["bashOutputMaxChars"], Shape::Count),
     (&["cleanupPeriodDays"], Shape::Count),
     (&["autoCompactEnabled"], Shape::Bool),

@@ -94,6 +94,8 @@ pub struct SessionSettings {
     pub auto_compact_enabled: Option<Valued<bool>>,
     /// Whether commits name a co-author, as it was written.
     pub include_co_authored_by: Option<Valued<Value>>,
+    /// The folder of plans, absolute.
+    pub plans_directory: Option<Valued<PathBuf>>,
 }
 
 /// One value for a listing of all settings.
@@ -218,6 +220,9 @@ impl Settings {
             bash_output_max_chars: self.scalar(&["bashOutputMaxChars"], Value::as_u64),
             cleanup_period_days: self.scalar(&["cleanupPeriodDays"], Value::as_u64),
             auto_compact_enabled: self.scalar(&["autoCompactEnabled"], Value::as_bool),
+            plans_directory: self.scalar(&["plansDirectory"], |value| {
+                value.as_str().map(|path| expand(path, &self.cwd, self.home.as_deref()))
+            }),
             include_co_authored_by: self.scalar(&["includeCoAuthoredBy"], |value| Some(value.clone())),
         }
     }

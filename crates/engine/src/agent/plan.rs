@@ -1,0 +1,51 @@
+//! Plan mode as an agent lives it: its file, and what the model is told.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use troupe_core::block::Block;
+use troupe_core::entry::{Body, Origin};
+use troupe_core::policy::Mode;
+use troupe_core::prompt::plan_due;
+
+use super::actor::{Actor, Halt};
+use super::resolve::real;
+
+/// The tool that asks for a plan's approval.
+const APPROVAL: &str = "ExitPlanMode";
+
+impl Actor {
+    /// The file of this agent's plan.
+    pub(super) fn plan_file(&self) -> PathBuf {
+        let name = format!("{}-{}.md", self.shared.paths.session(), self.me());
+        self.shared.config.place.plans.join(name)
+    }
+
+    /// What the agent may write unasked: while it plans, its plan. Links of the folder are followed, one in the
+    /// place of the file is not.
+    pub(super) fn scratch(&self) -> Vec<PathBuf> {
+        if self.transcript().state().mode != Mode::Plan || !self.can_ask_for_approval() {
+            return Vec::new();
+        }
+        let file = self.plan_file();
+        let real = file.parent().zip(file.file_name()).map(|(folder, name)| real(folder).join(name));
+        let mut files = vec![file];
+        files.extend(real);
+        files.dedup();
+        files
+    }
+
+    /// Tells the model that plan mode began or ended, if it does not know.
+    pub(super) async fn tell_of_plan_mode(&mut self) -> Result<(), Halt> {
+        let file = (self.shared.config.leave.asks && self.can_ask_for_approval()).then(|| self.plan_file());
+        let Some(text) = plan_due(self.transcript(), file.as_deref()) else { return Ok(()) };
+        let blocks = Arc::from([Block::text(text)]);
+        let body = Body::User { blocks, from: Origin::System, cause: None, starts_turn: false };
+        self.record(body).await?;
+        Ok(())
+    }
+
+    fn can_ask_for_approval(&self) -> bool {
+        self.pool.iter().any(|tool| *tool.spec().name == *APPROVAL)
+    }
+}
