@@ -6,16 +6,20 @@
 
 pub mod env;
 pub mod git;
+mod git_config;
 pub mod instructions;
 pub mod places;
 pub mod project_key;
+mod replace;
 pub mod rules;
 pub mod settings;
 mod text;
+pub mod trust;
 pub mod variables;
 
 pub use env::{BadValue, Env, EnvError, Found};
 pub use instructions::{Loaded, Notice, Wanted};
 pub use places::{Places, SettingsFile};
 pub use rules::{LoadedRules, RuleFlags};
-pub use settings::{CommandLine, Settings, SettingsFault, Sources, Trust};
+pub use settings::{CommandLine, Settings, SettingsFault, Sources};
+pub use trust::{Trust, TrustItem, TrustStore};

@@ -15,7 +15,7 @@ mod merge;
 mod schema;
 
 pub use document::SettingsFault;
-pub use guard::{Held, Trust};
+pub(crate) use guard::item as trust_item;
 pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};
 pub use write::{WriteFault, add_rule, save};

@@ -8,9 +8,10 @@ use troupe_core::policy::Mode;
 
 use crate::load::env::Env;
 use crate::load::places::{Places, expand};
+use crate::load::trust::{Trust, TrustItem};
 
 use super::document::{Document, SettingsFault};
-use super::guard::{Held, Trust, guard};
+use super::guard::guard;
 use super::layer::{self, Candidate, CommandLine, Layer, Origin, Source, Sources};
 use super::merge::Node;
 use super::schema::check;
@@ -24,7 +25,7 @@ pub struct Settings {
     /// Files and keys that were left out.
     pub faults: Vec<SettingsFault>,
     /// What the repository wants, and what waits until the person trusts it.
-    pub needs_trust: Vec<Held>,
+    pub needs_trust: Vec<TrustItem>,
 }
 
 /// A value, and where it comes from.
@@ -107,7 +108,7 @@ impl Settings {
         env: &Env,
         command_line: &CommandLine,
         sources: Sources,
-        trust: Trust,
+        trust: &Trust,
     ) -> Result<Self, SettingsFault> {
         let mut faults = Vec::new();
         let mut documents = Vec::new();
@@ -122,7 +123,7 @@ impl Settings {
         let mut root = Node::empty();
         for mut document in documents {
             faults.extend(check(&mut document.object, &document.origin.source));
-            guard(&mut document, trust, &mut faults, &mut needs_trust);
+            guard(&mut document, places, trust, &mut faults, &mut needs_trust);
             root = root.under(Node::of(document.object, &document.origin));
         }
         Ok(Self { root, cwd: places.cwd.clone(), home: env.home.clone(), faults, needs_trust })
