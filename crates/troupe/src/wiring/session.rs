@@ -11,7 +11,7 @@ use troupe_engine::clock::SystemClock;
 use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Wanted, instructions};
+use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
 use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
@@ -19,7 +19,7 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, provider, state, tools, which};
+use super::{definitions, frontend, permissions, provider, state, tools, trust, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -52,6 +52,8 @@ pub(crate) struct Wired {
 pub(crate) enum Outset {
     /// A session can be opened.
     Ready(Box<Wired>),
+    /// The person wants no run in a folder that is not trusted.
+    Quit,
     /// There is neither a key nor a server.
     NobodyAnswers,
 }
@@ -64,7 +66,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let headless = run.is_headless();
     let places = Places::of(&env);
     let sources = sources(run)?;
-    let settings = settings(run, &places, &env, sources)?;
+    let found = match trust::settle(run, &places, &env, sources)? {
+        trust::Word::Go(found) => found,
+        trust::Word::Quit => return Ok(Outset::Quit),
+    };
+    let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     secrets.add_from(&env);
 
@@ -84,7 +90,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let start = which::choose(&run.session, &state)?;
 
     let allowed = settings.permissions();
-    let leave = permissions::leave(run, &allowed, &env, &places)?;
+    let mut leave = permissions::leave(run, &allowed, &env, &places)?;
+    leave.rules.set_trusted(found.git);
     let options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
@@ -138,17 +145,6 @@ fn sources(run: &Run) -> Result<Sources, Fault> {
         None => Ok(Sources::ALL),
         Some(words) => Sources::parse(words).map_err(Fault::usage),
     }
-}
-
-fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
-    let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
-    // Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
-    let settings = Settings::load(places, env, &line, sources, Trust::Trusted)
-        .map_err(|fault| Fault::usage(format_args!("failed to {fault}")))?;
-    for fault in &settings.faults {
-        warn(format_args!("failed to {fault}"));
-    }
-    Ok(settings)
 }
 
 /// The model when neither a flag nor a resumed session names one.
