@@ -4,7 +4,8 @@
 mod fragment;
 
 pub use fragment::{
-    Environment, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text, todo_text,
+    Environment, GitStatus, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text,
+    todo_text,
 };
 
 /// The main agent's system prompt.

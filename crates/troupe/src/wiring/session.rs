@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
+use troupe_engine::git::Gathering;
 use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
@@ -73,6 +74,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     secrets.add_from(&env);
+    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
+    let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
+    // It takes about as long as the rest of the start, so it goes beside it.
+    let status = wants_status.then(|| Gathering::start(&places, &env)).flatten();
 
     let flag = run.model.model.clone();
     let usual = default_model(&env, &settings);
@@ -96,7 +101,6 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
         run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
-    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
     let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
 
     let parts = Parts {
@@ -121,6 +125,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
                 &env,
             )?,
             instructions: reader(places, env.home.clone(), sources, bare),
+            status,
             platform: std::env::consts::OS.to_owned(),
         },
         model: flag,

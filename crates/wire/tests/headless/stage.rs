@@ -182,6 +182,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             system: None,
             append: None,
             instructions: Arc::new(Vec::new),
+            status: None,
             platform: "linux".into(),
         },
         model: None,

@@ -7,6 +7,7 @@ mod git;
 mod item;
 pub mod store;
 
+pub(crate) use git::filters;
 pub use git::items as git_items;
 pub use item::{Digest, Seen, TrustItem, TrustKind};
 pub use store::{StoreFault, TrustStore};
