@@ -17,6 +17,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
 use crate::bus::Subscription;
+use crate::git::Gathering;
 use crate::inbox::{Control, InboxError};
 use crate::store::{Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
@@ -110,6 +111,8 @@ pub struct Prompting {
     pub append: Option<String>,
     /// Reads the instruction files.
     pub instructions: Arc<dyn Fn() -> Vec<Instructions> + Send + Sync>,
+    /// The state of the checkout, for the main agent.
+    pub status: Option<Gathering>,
     /// `linux`, `macos`, …
     pub platform: String,
 }

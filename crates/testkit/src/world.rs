@@ -106,6 +106,7 @@ impl World {
                 system: None,
                 append: None,
                 instructions: Arc::new(Vec::new),
+                status: None,
                 platform: "linux".to_owned(),
             },
             model: None,

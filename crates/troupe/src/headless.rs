@@ -33,6 +33,7 @@ pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
     tell_without_effect(run);
     match wire(run, env, &secrets)? {
         Outset::NobodyAnswers => crate::block_on(async { Err(nobody_answers(&detect().await)) }),
+        Outset::Quit => Ok(0),
         Outset::Ready(wired) => {
             let input = input(run)?;
             crate::block_on(play(*wired, input, trail))
@@ -125,7 +126,7 @@ async fn asker(asked: Asked) -> Asker {
 }
 
 /// Throws away what was typed at the terminal and not read yet.
-fn forget_typed() {
+pub(crate) fn forget_typed() {
     let flushed = std::fs::File::open("/dev/tty")
         .and_then(|tty| Ok(rustix::termios::tcflush(&tty, rustix::termios::QueueSelector::IFlush)?));
     if let Err(error) = flushed {

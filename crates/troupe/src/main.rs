@@ -4,6 +4,7 @@
 //! 143 ended (SIGTERM, SIGHUP).
 
 mod args;
+mod ask_trust;
 mod crash;
 mod demo;
 mod fault;
@@ -12,6 +13,7 @@ mod prompt;
 mod sessions;
 mod signals;
 mod trace;
+mod trust;
 mod wiring;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -54,6 +56,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
     match &cli.command {
         Some(Command::Demo { keep }) => block_on(demo::play(*keep)),
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
+        Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);

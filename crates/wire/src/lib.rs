@@ -12,4 +12,5 @@ mod line;
 mod projection;
 mod tasks;
 
+pub use ask::visible;
 pub use line::LIMIT as LINE_LIMIT;

@@ -23,12 +23,30 @@ pub struct Environment {
     pub date: String,
     /// The branch, when the folder is in a git repository.
     pub git: Option<String>,
+    /// What had changed there when the session began; the main agent alone is told.
+    pub status: Option<GitStatus>,
     /// The model.
     pub model: String,
     /// Names of its tools.
     pub tools: Vec<String>,
     /// Agent types that it may start, with when to use them.
     pub agents: Vec<(String, String)>,
+}
+
+/// The state of a checkout when the session began. Its texts are the repository's, each on one line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GitStatus {
+    /// What git said.
+    Told {
+        /// Changed files, in the short form of `git status`.
+        changes: Vec<String>,
+        /// How many there are besides.
+        more: usize,
+        /// Subjects of the last commits, the newest first.
+        commits: Vec<String>,
+    },
+    /// It was not to be had, for this reason.
+    LeftOut(String),
 }
 
 /// One instruction file.
@@ -53,7 +71,11 @@ impl Environment {
             Some(branch) => {
                 let _ = writeln!(text, "- Git repository, on {branch} when the session began");
             }
-            None => text.push_str("- Not a git repository\n"),
+            None if self.status.is_none() => text.push_str("- Not a git repository\n"),
+            None => text.push_str("- Git repository, on no branch when the session began\n"),
+        }
+        if let Some(status) = &self.status {
+            status.write(&mut text);
         }
         let _ = writeln!(text, "- Platform: {}; date: {}; model: {}", self.platform, self.date, self.model);
         if !self.tools.is_empty() {
@@ -79,6 +101,37 @@ impl Environment {
             );
         }
         reminder(&text)
+    }
+}
+
+impl GitStatus {
+    fn write(&self, text: &mut String) {
+        let lines = |text: &mut String, lines: &[String]| {
+            for line in lines {
+                let _ = writeln!(text, "    {line}");
+            }
+        };
+        match self {
+            Self::LeftOut(reason) => {
+                let _ = writeln!(text, "- Git status: left out ({reason})");
+            }
+            Self::Told { changes, more, commits } => {
+                match changes.len() + more {
+                    0 => text.push_str("- Git status when the session began: clean\n"),
+                    count => {
+                        let _ = writeln!(text, "- Git status when the session began: {count} changed");
+                    }
+                }
+                lines(text, changes);
+                if *more > 0 {
+                    let _ = writeln!(text, "    and {more} more");
+                }
+                if !commits.is_empty() {
+                    text.push_str("- Last commits\n");
+                    lines(text, commits);
+                }
+            }
+        }
     }
 }
 
@@ -146,6 +199,7 @@ mod tests {
             platform: "linux".into(),
             date: "2026-11-30".into(),
             git: None,
+            status: None,
             model: "m".into(),
             tools: vec![],
             agents: vec![],
@@ -158,6 +212,20 @@ mod tests {
         let text = environment().text(&[big]);
         assert!(text.len() < INSTRUCTIONS_CAP + 2_000);
         assert!(text.contains("[cut:"));
+    }
+
+    #[test]
+    fn a_git_status_is_short_and_says_when_it_was() {
+        let told = |status| environment_with(status).text(&[]);
+        let clean = GitStatus::Told { changes: vec![], more: 0, commits: vec!["Fix a bug".into()] };
+        assert!(told(clean).contains("began: clean\n- Last commits\n    Fix a bug\n"));
+        let dirty = GitStatus::Told { changes: vec![" M a".into()], more: 2, commits: vec![] };
+        assert!(told(dirty).contains("began: 3 changed\n     M a\n    and 2 more\n- Platform"));
+        assert!(told(GitStatus::LeftOut("it takes too long here".into())).contains("left out (it takes"));
+    }
+
+    fn environment_with(status: GitStatus) -> Environment {
+        Environment { git: Some("main".into()), status: Some(status), ..environment() }
     }
 
     #[test]

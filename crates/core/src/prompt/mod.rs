@@ -5,7 +5,8 @@ mod fragment;
 mod plan;
 
 pub use fragment::{
-    Environment, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text, todo_text,
+    Environment, GitStatus, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text,
+    todo_text,
 };
 pub use plan::plan_due;
 

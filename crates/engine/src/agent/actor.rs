@@ -315,17 +315,25 @@ impl Actor {
     }
 
     /// Where and when the agent works, for the model.
-    pub(crate) fn environment(&mut self) -> String {
+    pub(crate) async fn environment(&mut self) -> String {
         let shared = Arc::clone(&self.shared);
         let config = &shared.config;
         let spawns = self.pool.iter().any(|tool| tool.spawns());
         let offered = shared.parts.defs.iter().skip(1).filter(|_| spawns);
+        // C4: what reads on another's behalf is told of no state but the folder's.
+        let status = match &config.prompting.status {
+            Some(status) if *self.me() == AgentId::main() && !self.def.omit_instructions => {
+                status.get().await
+            }
+            _ => None,
+        };
         let environment = Environment {
             cwd: self.transcript().state().cwd.clone(),
             roots: config.place.roots.clone(),
             platform: config.prompting.platform.clone(),
             date: crate::clock::day(shared.parts.clock.now()),
             git: config.place.branch.clone(),
+            status,
             model: self.info().id.clone(),
             tools: self.rendered.tools.iter().map(|tool| tool.name.to_string()).collect(),
             agents: offered.map(|def| (def.name.clone(), def.when.clone())).collect(),

@@ -36,6 +36,17 @@ impl Checkout {
         legal.then(|| name.to_owned())
     }
 
+    /// The repository's own folder for this checkout: a worktree's is not the main one's.
+    pub(crate) fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The folder that git takes the configuration and the hooks from, whether the worktree is known there or not.
+    pub(crate) fn common_dir(&self) -> PathBuf {
+        let named = line(&self.git_dir.join("commondir"));
+        named.map_or_else(|| self.git_dir.clone(), |common| self.git_dir.join(common))
+    }
+
     fn at(root: &Path) -> Option<Self> {
         let dot = root.join(".git");
         let git_dir = if dot.is_dir() { dot } else { root.join(line(&dot)?.strip_prefix("gitdir:")?.trim()) };

@@ -6,13 +6,16 @@
 
 pub mod env;
 pub mod git;
+mod git_config;
 pub mod instructions;
 pub mod places;
 pub mod project_key;
 pub mod reload;
+mod replace;
 pub mod rules;
 pub mod settings;
 mod text;
+pub mod trust;
 pub mod variables;
 
 pub use env::{BadValue, Env, EnvError, Found};
@@ -20,4 +23,5 @@ pub use instructions::{Loaded, Notice, Wanted};
 pub use places::{Places, SettingsFile};
 pub use reload::{Reread, RuleFiles, RuleSources};
 pub use rules::{LoadedRules, RuleFlags};
-pub use settings::{CommandLine, Settings, SettingsFault, Sources, Trust};
+pub use settings::{CommandLine, Settings, SettingsFault, Sources};
+pub use trust::{Trust, TrustItem, TrustStore};

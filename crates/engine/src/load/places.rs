@@ -130,6 +130,11 @@ impl Places {
         self.checkout.as_ref().map_or(&self.cwd, |checkout| &checkout.root)
     }
 
+    /// What trust is given to: the main checkout, so that worktrees share it; the working folder without git.
+    pub fn trusted_root(&self) -> &Path {
+        self.checkout.as_ref().map_or(&self.cwd, |checkout| &checkout.main)
+    }
+
     /// Where local settings lie: the main checkout, so that worktrees share them; the working folder without git
     /// and for an SDK.
     pub fn local_root(&self) -> &Path {

@@ -14,7 +14,8 @@ use crate::clock::SystemClock;
 use super::env::Env;
 use super::places::Places;
 use super::rules::{self, RuleFlags};
-use super::settings::{CommandLine, Kept, Settings, SettingsFault, Sources, Trust, layer};
+use super::settings::{CommandLine, Kept, Settings, SettingsFault, Sources, layer};
+use super::trust::Trust;
 
 /// A file that was changed less than this before it was looked at may be changed again unseen: the stamps of
 /// file systems are no finer than a tick. In milliseconds.
@@ -90,7 +91,7 @@ impl RuleFiles {
             (path, seen)
         };
         state.seen = paths.into_iter().map(look).collect();
-        let loaded = Settings::load_again(places, env, command_line, *sources, *trust, &mut state.kept);
+        let loaded = Settings::load_again(places, env, command_line, *sources, trust, &mut state.kept);
         let mut told = Vec::new();
         let (rules, folders) = match loaded {
             Err(fault) => {

@@ -99,6 +99,7 @@ variables! {
     // Where things lie. The two names are fixed by the ecosystem and by us: neither is one of the other's.
     TROUPE_HOME: Exact, Kind::Path, "The folder that troupe writes to.";
     CLAUDE_CONFIG_DIR: Exact, Kind::Path, "The ecosystem's folder of the user.";
+    TROUPE_TRUST_WORKSPACE: Exact, OFF, "Vouches for the folder, as --trust-workspace does.";
     TMPDIR: Exact, Kind::Path, "The folder for files that need not last.";
 
     // Set by an SDK that starts us.

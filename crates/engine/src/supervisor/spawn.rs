@@ -404,7 +404,7 @@ impl Actor {
         if self.transcript().entries().iter().any(|entry| is_context(&entry.body)) {
             return Ok(());
         }
-        let environment = self.environment();
+        let environment = self.environment().await;
         let context =
             Body::User { blocks: one(&environment), from: Origin::System, cause: None, starts_turn: false };
         self.record(context).await?;

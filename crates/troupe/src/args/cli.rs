@@ -42,6 +42,8 @@ pub(crate) enum Command {
     },
     /// List this folder's sessions, the last used first.
     Sessions,
+    /// Show what a folder's repository may do only if you trust it, and whether you do.
+    Trust(TrustWish),
     /// Print a completion script.
     Completions {
         /// For which shell.
@@ -49,6 +51,22 @@ pub(crate) enum Command {
     },
     /// Print the manual page.
     Man,
+}
+
+/// What is to be done about trust.
+#[derive(Debug, Args)]
+pub(crate) struct TrustWish {
+    /// The folder; else the one that troupe is started in.
+    pub(crate) path: Option<PathBuf>,
+    /// Trust all that waits, as it is now.
+    #[arg(long, conflicts_with = "revoke")]
+    pub(crate) yes: bool,
+    /// Forget all that was trusted there.
+    #[arg(long)]
+    pub(crate) revoke: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How a prompt is to be run.
@@ -188,6 +206,9 @@ pub(crate) struct Permissions {
     /// Who is asked: stdio is the program that speaks stream-json with us.
     #[arg(long, alias = "permissionPromptTool", value_name = "NAME")]
     pub(crate) permission_prompt_tool: Option<String>,
+    /// Vouch for the folder: what its repository wants may take effect in this run.
+    #[arg(long)]
+    pub(crate) trust_workspace: bool,
     /// Another folder to work in.
     #[arg(long, alias = "addDir", value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,

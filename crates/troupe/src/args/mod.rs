@@ -3,7 +3,7 @@
 mod cli;
 mod later;
 
-pub(crate) use cli::{Cli, Command, Debug, InputFormat, OutputFormat, Run, SessionChoice};
+pub(crate) use cli::{Cli, Command, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish};
 
 #[cfg(test)]
 mod args_tests;

@@ -179,6 +179,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
             system: None,
             append: None,
             instructions: Arc::new(Vec::new),
+            status: None,
             platform: std::env::consts::OS.to_owned(),
         },
         model: Some("script".to_owned()),

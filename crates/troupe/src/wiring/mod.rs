@@ -10,6 +10,7 @@ mod provider;
 mod session;
 mod state;
 mod tools;
+mod trust;
 mod which;
 
 pub(crate) use definitions::builtin as definitions;
@@ -17,4 +18,5 @@ pub(crate) use permissions::Asked;
 pub(crate) use provider::nobody_answers;
 pub(crate) use session::{COMPATIBLE, Outset, VERSION, Wired, tell_without_effect, wire};
 pub(crate) use state::State;
+pub(crate) use trust::{survey, unkept};
 pub(crate) use which::unknown as unknown_session;

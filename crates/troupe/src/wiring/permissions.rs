@@ -9,6 +9,7 @@ use troupe_engine::load::settings::{PermissionSettings, save};
 use troupe_engine::load::{Env, Places};
 use troupe_engine::session::{Leave, SaveRule};
 
+use super::trust;
 use crate::args::{OutputFormat, Run};
 use crate::fault::{Fault, warn};
 
@@ -110,7 +111,13 @@ fn saver(places: Places) -> SaveRule {
         | Update::SetMode { destination, .. }
         | Update::AddDirectories { destination, .. }) = update;
         match places.settings_file(*destination) {
-            Some(file) => save(&file, update).map(drop).map_err(|fault| fault.to_string()),
+            Some(file) => {
+                save(&file, update).map_err(|fault| fault.to_string())?;
+                if file.within.is_some() {
+                    trust::keep_answer(&places, &file.path, update);
+                }
+                Ok(())
+            }
             None => Ok(()),
         }
     })

@@ -146,7 +146,7 @@ mod tests {
         let mut places = Places::of(&env);
         places.managed.clear();
         let line = CommandLine { settings: Some(settings.into()), ..CommandLine::default() };
-        let settings = Settings::load(&places, &env, &line, Sources::NONE, Trust::Trusted).unwrap();
+        let settings = Settings::load(&places, &env, &line, Sources::NONE, &Trust::Trusted).unwrap();
         let chosen = choose(model, &["b".into(), String::new()], &env, &settings, &Secrets::default());
         chosen.map(|chosen| chosen.config)
     }

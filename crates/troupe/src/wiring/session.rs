@@ -8,9 +8,10 @@ use tempfile::TempDir;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
+use troupe_engine::git::Gathering;
 use troupe_engine::load::git::Checkout;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Wanted, instructions};
+use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
 use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
@@ -18,7 +19,7 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, plans, provider, state, tools, which};
+use super::{definitions, frontend, permissions, plans, provider, state, tools, trust, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -51,6 +52,8 @@ pub(crate) struct Wired {
 pub(crate) enum Outset {
     /// A session can be opened.
     Ready(Box<Wired>),
+    /// The person wants no run in a folder that is not trusted.
+    Quit,
     /// There is neither a key nor a server.
     NobodyAnswers,
 }
@@ -63,9 +66,17 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let headless = run.is_headless();
     let places = Places::of(&env);
     let sources = sources(run)?;
-    let settings = settings(run, &places, &env, sources)?;
+    let found = match trust::settle(run, &places, &env, sources)? {
+        trust::Word::Go(found) => found,
+        trust::Word::Quit => return Ok(Outset::Quit),
+    };
+    let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     secrets.add_from(&env);
+    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
+    let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
+    // It takes about as long as the rest of the start, so it goes beside it.
+    let status = wants_status.then(|| Gathering::start(&places, &env)).flatten();
 
     let flag = run.model.model.clone();
     let usual = default_model(&env, &settings);
@@ -83,12 +94,12 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let start = which::choose(&run.session, &state)?;
 
     let allowed = settings.permissions();
-    let leave = permissions::leave(run, &allowed, &env, &places)?;
+    let mut leave = permissions::leave(run, &allowed, &env, &places)?;
+    leave.rules.set_trusted(found.git);
     let options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
         run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
-    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
     let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
 
     let parts = Parts {
@@ -113,6 +124,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
                 &env,
             )?,
             instructions: reader(places, env.home.clone(), sources, bare),
+            status,
             platform: std::env::consts::OS.to_owned(),
         },
         model: flag,
@@ -138,17 +150,6 @@ fn sources(run: &Run) -> Result<Sources, Fault> {
         None => Ok(Sources::ALL),
         Some(words) => Sources::parse(words).map_err(Fault::usage),
     }
-}
-
-fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
-    let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
-    // Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
-    let settings = Settings::load(places, env, &line, sources, Trust::Trusted)
-        .map_err(|fault| Fault::usage(format_args!("failed to {fault}")))?;
-    for fault in &settings.faults {
-        warn(format_args!("failed to {fault}"));
-    }
-    Ok(settings)
 }
 
 /// The model when neither a flag nor a resumed session names one.

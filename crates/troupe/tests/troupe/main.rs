@@ -11,3 +11,4 @@ mod server;
 mod sessions;
 mod signals;
 mod stage;
+mod trust;

@@ -83,7 +83,7 @@ fn in_words(update: &Update) -> String {
 }
 
 /// Makes control and invisible characters visible, and cuts what is too long with a mark.
-fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     let mut shown = String::new();
     for (n, c) in text.chars().enumerate() {
         if n == MOST_CHARS {

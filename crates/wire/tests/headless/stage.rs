@@ -184,6 +184,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             system: None,
             append: None,
             instructions: Arc::new(Vec::new),
+            status: None,
             platform: "linux".into(),
         },
         model: None,

@@ -5,32 +5,17 @@
 //! a start in mode `auto`: one lets it wait for trust like `bypassPermissions`, the other never takes it from a
 //! project. The stricter is done here. What waits is also the wider set of both: all but a short list of keys.
 
+use std::path::Path;
+
 use serde_json::{Map, Value};
 use troupe_core::policy::Mode;
+
+use crate::load::places::Places;
+use crate::load::trust::{Trust, TrustItem, TrustKind};
 
 use super::document::{Document, SettingsFault};
 use super::layer::{Layer, Source};
 use super::schema::holder;
-
-/// Whether the person trusts the folder. Asked before the settings are resolved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// Yes, or there is nobody to ask: a headless or SDK session, whose starter vouches for the folder.
-    Trusted,
-    /// Not yet.
-    Untrusted,
-}
-
-/// A setting of the repository that waits for trust.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Held {
-    /// The file.
-    pub from: Source,
-    /// The way to the value.
-    pub key: String,
-    /// What it would set.
-    pub value: Value,
-}
 
 /// Programs that hand out credentials: they run before any question, with the person's own.
 const NEVER: &[&str] =
@@ -60,9 +45,10 @@ const OPEN: &[&str] = &[
 /// Drops what a document may not say, and takes out what waits.
 pub(super) fn guard(
     document: &mut Document,
-    trust: Trust,
+    places: &Places,
+    trust: &Trust,
     faults: &mut Vec<SettingsFault>,
-    held: &mut Vec<Held>,
+    held: &mut Vec<TrustItem>,
 ) {
     let layer = document.origin.layer;
     let from = &document.origin.source;
@@ -113,32 +99,48 @@ pub(super) fn guard(
         object.shift_remove("model");
         refuse("model".into(), "a script is taken from the person's own settings or the command line alone");
     }
-    if trust == Trust::Untrusted {
-        hold(object, from, held);
+    if let Source::File(file) = from {
+        hold(object, |key, value| {
+            let item = item(file, places, key, value);
+            let covered = trust.covers(&item);
+            if !covered {
+                held.push(item);
+            }
+            covered
+        });
     }
 }
 
-fn hold(object: &mut Map<String, Value>, from: &Source, held: &mut Vec<Held>) {
-    let mut keep =
-        |key: String, value: &Value| held.push(Held { from: from.clone(), key, value: value.clone() });
+/// A setting of the repository as what a person trusts.
+pub(crate) fn item(file: &Path, places: &Places, key: &str, value: &Value) -> TrustItem {
+    let content = value.to_string();
+    let shown = value.as_str().unwrap_or(&content);
+    TrustItem::new(TrustKind::Settings, file, places, key, shown, content.as_bytes())
+}
+
+/// Takes out what needs trust and has none. Permissions and variables are looked at one by one, so that a rule
+/// that comes in asks alone; any other key is one thing.
+fn hold(object: &mut Map<String, Value>, mut may: impl FnMut(&str, &Value) -> bool) {
     object.retain(|key, value| match (key.as_str(), value) {
         ("permissions", Value::Object(permissions)) => {
             permissions.retain(|key, value| {
-                let open = only_tightens(key, value);
-                if !open {
-                    keep(format!("permissions.{key}"), value);
+                let name = format!("permissions.{key}");
+                match value {
+                    value if only_tightens(key, value) => true,
+                    Value::Array(items) => {
+                        items.retain(|item| may(&name, item));
+                        true
+                    }
+                    value => may(&name, value),
                 }
-                open
             });
             true
         }
-        (key, value) => {
-            let open = OPEN.contains(&key);
-            if !open {
-                keep(key.into(), value);
-            }
-            open
+        ("env", Value::Object(env)) => {
+            env.retain(|name, value| may(&format!("env.{name}"), value));
+            true
         }
+        (key, value) => OPEN.contains(&key) || may(key, value),
     });
 }
 

@@ -17,7 +17,7 @@ mod positions;
 mod schema;
 
 pub use document::SettingsFault;
-pub use guard::{Held, Trust};
+pub(crate) use guard::item as trust_item;
 pub use kept::Kept;
 pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};

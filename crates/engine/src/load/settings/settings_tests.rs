@@ -11,6 +11,7 @@ use troupe_core::policy::{Mode, Scope};
 use super::*;
 use crate::load::env::Env;
 use crate::load::places::Places;
+use crate::load::trust::Trust;
 
 struct World {
     _folder: tempfile::TempDir,
@@ -48,11 +49,11 @@ impl World {
         places
     }
 
-    fn load_with(&self, line: &CommandLine, sources: Sources, trust: Trust) -> Settings {
+    fn load_with(&self, line: &CommandLine, sources: Sources, trust: &Trust) -> Settings {
         Settings::load(&self.places("repo/pkg"), &self.env("repo/pkg"), line, sources, trust).unwrap()
     }
 
-    fn load(&self, trust: Trust) -> Settings {
+    fn load(&self, trust: &Trust) -> Settings {
         self.load_with(&CommandLine::default(), Sources::ALL, trust)
     }
 
@@ -93,7 +94,7 @@ fn each_layer_wins_over_those_below() {
             "a flag" => line.flags = text.as_object().unwrap().clone(),
             path => world.json(path, &text),
         }
-        let settings = world.load_with(&line, Sources::ALL, Trust::Untrusted);
+        let settings = world.load_with(&line, Sources::ALL, &Trust::UNTRUSTED);
         assert!(settings.faults.is_empty(), "{:?}", settings.faults);
         let chosen = settings.model().model.unwrap();
         assert_eq!((chosen.value.as_str(), chosen.origin.layer), (name, layer));
@@ -102,9 +103,9 @@ fn each_layer_wins_over_those_below() {
         assert_eq!(texts, (0..=step).map(|n| format!("Bash({n})")).collect::<Vec<_>>());
     }
     // Those who ask for fewer layers get them; the organisation's always count.
-    let none = world.load_with(&CommandLine::default(), Sources::NONE, Trust::Trusted);
+    let none = world.load_with(&CommandLine::default(), Sources::NONE, &Trust::Trusted);
     assert!(none.permissions().deny.iter().all(|rule| rule.origin.layer == Layer::Managed));
-    let user = world.load_with(&CommandLine::default(), Sources::parse("user").unwrap(), Trust::Trusted);
+    let user = world.load_with(&CommandLine::default(), Sources::parse("user").unwrap(), &Trust::Trusted);
     assert_eq!(user.permissions().deny.len(), 2 + 4);
     let entries = user.entries();
     let entry = entries.iter().find(|entry| entry.path == ["model"]).unwrap();
@@ -127,7 +128,7 @@ fn a_faulty_file_or_key_goes_alone() {
         "home/.troupe/settings.json",
         "{\"model\": \"held\", \"cleanupPeriodDays\": \"x\", \"own\": [1]}",
     );
-    let settings = world.load(Trust::Trusted);
+    let settings = world.load(&Trust::Trusted);
     assert_eq!(model(&settings).as_deref(), Some("held"));
     assert_eq!(settings.session().cleanup_period_days, None);
     assert_eq!(settings.value(&["own"]), Some(json!([1])), "an unknown key is kept, without a word");
@@ -152,7 +153,7 @@ fn what_the_command_line_names_must_be_readable() {
     let load = |value: &str| {
         let line = CommandLine { settings: Some(value.into()), ..CommandLine::default() };
         let places = world.places("repo/pkg");
-        Settings::load(&places, &world.env("repo/pkg"), &line, Sources::ALL, Trust::Trusted)
+        Settings::load(&places, &world.env("repo/pkg"), &line, Sources::ALL, &Trust::Trusted)
     };
     assert!(matches!(load("gone.json"), Err(SettingsFault::Unreadable { .. })));
     assert!(matches!(load("{\"a\""), Err(SettingsFault::Syntax { .. })));
@@ -162,7 +163,7 @@ fn what_the_command_line_names_must_be_readable() {
     assert_eq!(model(&load("~/mine.json").unwrap()).as_deref(), Some("h"));
     assert_eq!(model(&load(" {\"model\": \"i\"}").unwrap()).as_deref(), Some("i"));
     let flag = CommandLine::default().with_mode(Mode::Plan).with_flag("model", "f".into());
-    let settings = world.load_with(&flag, Sources::ALL, Trust::Trusted);
+    let settings = world.load_with(&flag, Sources::ALL, &Trust::Trusted);
     assert_eq!(settings.permissions().default_mode.unwrap().value, Mode::Plan);
     assert_eq!(model(&settings).as_deref(), Some("f"));
 }
@@ -187,7 +188,7 @@ fn a_repository_reaches_neither_the_account_nor_anything_that_runs() {
     for file in ["repo/pkg/.claude/settings.json", "repo/.troupe/settings.local.json"] {
         let world = World::new();
         world.json(file, &hostile);
-        let waiting = world.load(Trust::Untrusted);
+        let waiting = world.load(&Trust::UNTRUSTED);
         assert_eq!(waiting.model().api_key_helper, None);
         assert!(waiting.env().is_empty());
         assert_eq!(waiting.value(&["hooks"]), None);
@@ -201,15 +202,21 @@ fn a_repository_reaches_neither_the_account_nor_anything_that_runs() {
         );
         assert_eq!(waiting.session().cleanup_period_days, None);
         assert_eq!(waiting.value(&["language"]), Some(json!("x")));
-        let mut keys: Vec<&str> = waiting.needs_trust.iter().map(|held| held.key.as_str()).collect();
+        let mut keys: Vec<&str> = waiting.needs_trust.iter().map(|held| held.name.as_str()).collect();
         keys.sort_unstable();
         assert_eq!(
             keys,
-            ["cleanupPeriodDays", "env", "hooks", "permissions.additionalDirectories", "permissions.allow",]
+            [
+                "cleanupPeriodDays",
+                "env.OK",
+                "hooks",
+                "permissions.additionalDirectories",
+                "permissions.allow"
+            ]
         );
         assert_eq!(waiting.faults.len(), 8, "{:#?}", waiting.faults);
 
-        let trusted = world.load(Trust::Trusted);
+        let trusted = world.load(&Trust::Trusted);
         assert_eq!(trusted.model().api_key_helper, None, "not even then");
         assert_eq!(trusted.value(&["otelHeadersHelper"]), None);
         let env: Vec<String> = trusted.env().into_iter().map(|(name, _)| name).collect();
@@ -222,7 +229,7 @@ fn a_repository_reaches_neither_the_account_nor_anything_that_runs() {
     }
     // The same from the person's own file holds.
     world.json("home/.claude/settings.json", &hostile);
-    let own = world.load(Trust::Untrusted);
+    let own = world.load(&Trust::UNTRUSTED);
     assert!(own.model().api_key_helper.is_some());
     assert_eq!(own.env().len(), 5);
     assert!(own.needs_trust.is_empty());
@@ -232,7 +239,7 @@ fn a_repository_reaches_neither_the_account_nor_anything_that_runs() {
 
 #[test]
 fn a_start_mode_of_the_repository_can_only_tighten_unasked() {
-    let started = |mode: Mode, trust| {
+    let started = |mode: Mode, trust: &Trust| {
         let world = World::new();
         world.json("home/.troupe/settings.json", &json!({"permissions": {"defaultMode": "review"}}));
         world.json("repo/pkg/.claude/settings.json", &json!({"permissions": {"defaultMode": mode.as_str()}}));
@@ -240,9 +247,9 @@ fn a_start_mode_of_the_repository_can_only_tighten_unasked() {
     };
     for mode in Mode::ALL {
         let tight = matches!(mode, Mode::Plan | Mode::DontAsk | Mode::Review | Mode::Micro);
-        assert_eq!(started(mode, Trust::Untrusted), if tight { mode } else { Mode::Review });
+        assert_eq!(started(mode, &Trust::UNTRUSTED), if tight { mode } else { Mode::Review });
         assert_eq!(
-            started(mode, Trust::Trusted),
+            started(mode, &Trust::Trusted),
             if matches!(mode, Mode::Auto | Mode::BypassPermissions) { Mode::Review } else { mode }
         );
     }
@@ -255,7 +262,7 @@ fn switches_that_tighten_hold_and_those_that_loosen_wait() {
     let loosen =
         json!({"permissions": {"denyInsteadOfPrompting": false, "disableBypassPermissionsMode": "disable"}});
     world.json("repo/pkg/.claude/settings.json", &loosen);
-    let settings = world.load(Trust::Untrusted);
+    let settings = world.load(&Trust::UNTRUSTED);
     assert_eq!(settings.value(&["permissions", "denyInsteadOfPrompting"]), Some(json!(true)));
     assert!(settings.permissions().bypass_disabled);
     assert!(!settings.permissions().auto_disabled);
@@ -271,7 +278,7 @@ fn rules_have_the_base_of_their_layer() {
     world.json("repo/.claude/settings.local.json", &rules);
     world.json("repo/pkg/.claude/settings.json", &rules);
     world.json("etc/theirs/managed-settings.json", &rules);
-    let permissions = world.load(Trust::Trusted).permissions();
+    let permissions = world.load(&Trust::Trusted).permissions();
     let found: Vec<(Scope, &Path)> = permissions
         .deny
         .iter()
@@ -297,7 +304,7 @@ fn the_organisation_may_allow_its_own_rules_only() {
     world.json("home/.claude/settings.json", &json!({"permissions": {"allow": ["Bash"], "deny": ["Edit"]}}));
     let managed = json!({"allowManagedPermissionRulesOnly": true, "permissions": {"allow": ["Read"]}});
     world.json("etc/ours/managed-settings.json", &managed);
-    let permissions = world.load(Trust::Trusted).permissions();
+    let permissions = world.load(&Trust::Trusted).permissions();
     assert_eq!(permissions.allow.iter().map(|rule| rule.text.as_str()).collect::<Vec<_>>(), ["Read"]);
     assert!(permissions.deny.is_empty());
 }
@@ -308,7 +315,7 @@ fn a_folder_of_drop_ins_that_cannot_be_listed_is_told() {
     world.file("etc/ours/managed-settings.d", "a file");
     world.json("etc/theirs/managed-settings.d/.hidden.json", &json!({"model": "hidden"}));
     world.file("etc/theirs/managed-settings.d/readme.txt", "{");
-    let settings = world.load(Trust::Trusted);
+    let settings = world.load(&Trust::Trusted);
     assert!(matches!(settings.faults[..], [SettingsFault::Unreadable { .. }]), "{:?}", settings.faults);
     assert_eq!(model(&settings), None);
 }
@@ -323,7 +330,7 @@ fn in_the_home_folder_the_users_files_stay_the_users() {
         &world.env("home"),
         &CommandLine::default(),
         Sources::ALL,
-        Trust::Untrusted,
+        &Trust::UNTRUSTED,
     );
     let settings = settings.unwrap();
     assert_eq!(settings.permissions().allow.len(), 1);
@@ -340,7 +347,7 @@ fn the_other_views() {
     });
     world.json("home/.claude/settings.json", &own);
     world.json("home/.troupe/settings.json", &json!({"list": ["b"], "includeCoAuthoredBy": false}));
-    let settings = world.load(Trust::Trusted);
+    let settings = world.load(&Trust::Trusted);
     let session = settings.session();
     assert_eq!(session.bash_output_max_chars.unwrap().value, 5);
     assert_eq!(session.cleanup_period_days.unwrap().value, 7);
@@ -355,7 +362,7 @@ fn the_other_views() {
 // proves: X13
 #[test]
 fn a_script_is_no_model_that_a_repository_may_choose() {
-    for trust in [Trust::Untrusted, Trust::Trusted] {
+    for trust in [&Trust::UNTRUSTED, &Trust::Trusted] {
         let world = World::new();
         world.json("repo/pkg/.claude/settings.json", &json!({"model": "script:x.script"}));
         let loaded = world.load(trust);
@@ -364,7 +371,7 @@ fn a_script_is_no_model_that_a_repository_may_choose() {
     }
     let world = World::new();
     world.json("home/.troupe/settings.json", &json!({"model": "script:x.script"}));
-    assert!(world.load(Trust::Untrusted).model().model.is_some(), "the person may");
+    assert!(world.load(&Trust::UNTRUSTED).model().model.is_some(), "the person may");
 }
 
 // proves: S7
@@ -377,7 +384,7 @@ fn every_rule_keeps_its_file_and_line() {
     world.file("repo/.troupe/settings.local.json", &list("ask", "Edit(a)"));
     world.file("etc/ours/managed-settings.json", &list("deny", "WebSearch(x)"));
     let line = CommandLine { settings: Some(list("allow", "Read(b)")), ..CommandLine::default() };
-    let settings = world.load_with(&line, Sources::ALL, Trust::Trusted);
+    let settings = world.load_with(&line, Sources::ALL, &Trust::Trusted);
     let flags = crate::load::rules::RuleFlags { allowed: vec!["Glob".into()], disallowed: vec![] };
     let loaded = crate::load::rules::load(&settings.permissions(), &flags, &world.base);
     let strip = |text: String| text.replace(&format!("{}/", world.base.display()), "");

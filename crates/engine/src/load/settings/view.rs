@@ -8,9 +8,10 @@ use troupe_core::policy::{Bounds, Mode, Position};
 
 use crate::load::env::Env;
 use crate::load::places::{Places, expand};
+use crate::load::trust::{Trust, TrustItem};
 
 use super::document::{Document, SettingsFault};
-use super::guard::{Held, Trust, guard};
+use super::guard::guard;
 use super::kept::Kept;
 use super::layer::{self, CommandLine, Layer, Origin, Source, Sources};
 use super::merge::Node;
@@ -29,7 +30,7 @@ pub struct Settings {
     /// Files and keys that were left out.
     pub faults: Vec<SettingsFault>,
     /// What the repository wants, and what waits until the person trusts it.
-    pub needs_trust: Vec<Held>,
+    pub needs_trust: Vec<TrustItem>,
 }
 
 /// A value, and where it comes from.
@@ -119,7 +120,7 @@ impl Settings {
         env: &Env,
         command_line: &CommandLine,
         sources: Sources,
-        trust: Trust,
+        trust: &Trust,
     ) -> Result<Self, SettingsFault> {
         Self::load_again(places, env, command_line, sources, trust, &mut Kept::default())
     }
@@ -134,7 +135,7 @@ impl Settings {
         env: &Env,
         command_line: &CommandLine,
         sources: Sources,
-        trust: Trust,
+        trust: &Trust,
         kept: &mut Kept,
     ) -> Result<Self, SettingsFault> {
         let mut faults = Vec::new();
@@ -159,7 +160,7 @@ impl Settings {
         let mut positions = Vec::with_capacity(documents.len());
         for mut document in documents {
             faults.extend(check(&mut document.object, &document.origin.source));
-            guard(&mut document, trust, &mut faults, &mut needs_trust);
+            guard(&mut document, places, trust, &mut faults, &mut needs_trust);
             bounds = bounds.or(bounds_of(&document.object));
             root = root.under(Node::of(document.object, &document.origin));
             positions.push((document.origin.source.clone(), document.positions));

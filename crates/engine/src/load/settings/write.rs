@@ -3,26 +3,19 @@
 //!
 //! It blocks, for a bounded time: call it from a thread that may.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use jsonc_parser::cst::{CstArray, CstInputValue, CstObject, CstRootNode};
-use rustix::fs::OFlags;
 use troupe_core::policy::{Behaviour, Update};
 
 use crate::load::places::{OURS, SettingsFile};
+use crate::load::replace::{self, LockError, PATIENCE};
 use crate::load::text::{self, ReadError};
 
 use super::document::{CAP, SettingsFault, options, parse, syntax};
 use super::layer::Source;
-
-/// How long a writer waits for the others.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often it looks: the system has no lock with a time limit.
-const LOOK: Duration = Duration::from_millis(2);
 
 /// What git is to leave alone in the project's folder. The names of locks and of unfinished files fit the second.
 const GITIGNORE: &str = "worktrees/\n*.local.*\nagent-memory-local/\n";
@@ -200,7 +193,7 @@ fn edit(
     if seen.get("permissions") != permissions_of(&permissions, &from)?.as_ref() {
         return Err(shape(Misshapen("permissions", "an object")));
     }
-    replace(&target, &after).map_err(io)?;
+    replace::replace(&target, &after).map_err(io)?;
     Ok(true)
 }
 
@@ -240,48 +233,12 @@ fn target(file: &SettingsFile, folder: &Path) -> Result<PathBuf, WriteFault> {
     Ok(path.clone())
 }
 
-/// Waits for the lock beside a file. It is held until the returned file is dropped, also by a crash.
+/// Waits for the lock beside a file; its name is one that git is told to leave alone.
 fn lock(target: &Path) -> Result<File, WriteFault> {
-    let io = |source| WriteFault::Io { path: target.to_owned(), source };
-    let path = target.with_file_name("settings.local.lock");
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
-        .open(path)
-        .map_err(io)?;
-    let start = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(source)) => return Err(io(source)),
-            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
-                return Err(WriteFault::Busy { path: target.to_owned() });
-            }
-            Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOOK),
-        }
-    }
-}
-
-/// Writes beside the file, then puts it in its place: a reader sees the old or the new one.
-fn replace(target: &Path, text: &str) -> io::Result<()> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let beside = target.with_file_name(format!("{name}.{}.local.tmp", uuid::Uuid::new_v4().simple()));
-    let mode = fs::metadata(target).map_or(0o600, |meta| meta.mode() & 0o777);
-    let written =
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.set_permissions(fs::Permissions::from_mode(mode))?;
-            file.sync_data()?;
-            fs::rename(&beside, target)
-        });
-    if written.is_err() {
-        // Nothing is lost if it stays; the first error is the one to tell.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    replace::lock(&target.with_file_name("settings.local.lock")).map_err(|error| match error {
+        LockError::Busy => WriteFault::Busy { path: target.to_owned() },
+        LockError::Io(source) => WriteFault::Io { path: target.to_owned(), source },
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 

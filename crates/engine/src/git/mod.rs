@@ -1,0 +1,8 @@
+//! The harness's own calls of git. What a repository's configuration names is not run by them, trusted or not:
+//! see [`Git`].
+
+mod run;
+mod status;
+
+pub use run::{Git, GitError};
+pub use status::Gathering;

@@ -1,0 +1,155 @@
+//! Whether a repository's content may take effect: who vouches for it, what waits, and who is asked or told (X13).
+//!
+//! The ecosystem presumes trust in a run without a person. Here X13 goes before: a script that runs troupe in a
+//! folder that it has just fetched has looked at nothing. What vouches is the starter's own word: a flag, a
+//! variable, or, for settings, a host that names the project's among the sources that it wants (`--setting-sources`,
+//! as the SDKs pass it). Without one, what the person has trusted before holds, and the rest is left out and told.
+
+use std::path::{Path, PathBuf};
+
+use troupe_engine::load::trust::{StoreFault, TrustKind, answered, git_items};
+use troupe_engine::load::variables as var;
+use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
+
+use super::permissions::Asked;
+use crate::args::Run;
+use crate::ask_trust::{Reply, ask};
+use crate::fault::{Fault, warn};
+
+/// Most files that are named in one line.
+const FILES: usize = 4;
+/// Most names of one file.
+const NAMES: usize = 6;
+
+/// What was found of a folder.
+pub(super) struct Found {
+    /// The settings that hold.
+    pub(super) settings: Settings,
+    /// Whether git's readers may run unasked: nothing that git would run here waits for trust.
+    pub(super) git: bool,
+}
+
+/// What comes of looking.
+pub(super) enum Word {
+    /// The run goes on with this.
+    Go(Box<Found>),
+    /// The person wants no run here.
+    Quit,
+}
+
+/// Loads the settings, and asks or tells what waits. Nothing of the repository has an effect before.
+///
+/// # Errors
+/// When a setting that a flag names can't be used, or the person's word can't be kept.
+pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Word, Fault> {
+    let store = TrustStore::at(&places.home);
+    let root = places.trusted_root();
+    let all = run.permissions.trust_workspace
+        || env.switch(&var::TROUPE_TRUST_WORKSPACE, false).map_err(Fault::usage)?;
+    let named = run.sources.setting_sources.is_some() && (sources.project || sources.local);
+    let trust = if all { Trust::Trusted } else { Trust::Only(seen(&store, root)) };
+    let for_settings = if named { Trust::Trusted } else { trust.clone() };
+
+    let settings = load(run, places, env, sources, &for_settings)?;
+    let git = git_items(places, env.home.as_deref());
+    let waiting: Vec<TrustItem> =
+        settings.needs_trust.iter().chain(git.iter().filter(|item| !trust.covers(item))).cloned().collect();
+    let go = |settings: Settings, git: bool| {
+        for fault in &settings.faults {
+            warn(format_args!("failed to {fault}"));
+        }
+        Ok(Word::Go(Box::new(Found { settings, git })))
+    };
+    if waiting.is_empty() {
+        return go(settings, true);
+    }
+    let git = !waiting.iter().any(|item| item.kind == TrustKind::Git);
+    if Asked::of(run) != Asked::Person {
+        warn(told(&waiting, root));
+        return go(settings, git);
+    }
+    match ask(&waiting, root) {
+        Reply::Quit => Ok(Word::Quit),
+        Reply::NotNow => go(settings, git),
+        Reply::Trust => {
+            store.trust(root, &waiting).map_err(unkept)?;
+            // What was shown, and no more: the files may have changed while the question stood there.
+            let trust = match for_settings {
+                Trust::Only(seen) => Trust::Only(seen.with(&waiting)),
+                Trust::Trusted => Trust::Trusted,
+            };
+            go(load(run, places, env, sources, &trust)?, true)
+        }
+    }
+}
+
+/// Keeps a rule that the person gave to a file of the repository from waiting for trust.
+pub(super) fn keep_answer(places: &Places, file: &Path, update: &troupe_core::policy::Update) {
+    let items = answered(file, places, update);
+    if !items.is_empty()
+        && let Err(fault) = TrustStore::at(&places.home).trust(places.trusted_root(), &items)
+    {
+        tracing::warn!(%fault, "an answer was saved, and will be asked for at the next start");
+    }
+}
+
+/// Everything in the folder that needs trust, each with whether it has it.
+///
+/// # Errors
+/// When the settings can't be resolved.
+pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)>, Fault> {
+    let settings = Settings::load(places, env, &CommandLine::default(), Sources::ALL, &Trust::UNTRUSTED)
+        .map_err(failed)?;
+    let seen = seen(&TrustStore::at(&places.home), places.trusted_root());
+    let items = settings.needs_trust.into_iter().chain(git_items(places, env.home.as_deref()));
+    Ok(items.map(|item| (seen.covers(&item), item)).map(|(trusted, item)| (item, trusted)).collect())
+}
+
+pub(crate) fn unkept(fault: StoreFault) -> Fault {
+    Fault::failed(format_args!("failed to {fault}")).hint("TROUPE_HOME chooses the folder that it is kept in")
+}
+
+fn failed(fault: impl std::fmt::Display) -> Fault {
+    Fault::usage(format_args!("failed to {fault}"))
+}
+
+fn seen(store: &TrustStore, root: &Path) -> troupe_engine::load::trust::Seen {
+    store.seen(root).unwrap_or_else(|fault| {
+        warn(format_args!("failed to {fault}"));
+        troupe_engine::load::trust::Seen::NOTHING
+    })
+}
+
+fn load(run: &Run, places: &Places, env: &Env, sources: Sources, trust: &Trust) -> Result<Settings, Fault> {
+    let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
+    Settings::load(places, env, &line, sources, trust).map_err(failed)
+}
+
+/// One line: which files, what of them, and how to trust it.
+fn told(waiting: &[TrustItem], root: &Path) -> String {
+    let mut files: Vec<(PathBuf, Vec<&str>)> = Vec::new();
+    for item in waiting {
+        let path = item.source.strip_prefix(root).unwrap_or(&item.source).to_owned();
+        match files.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, names)) if names.contains(&item.name.as_str()) => {}
+            Some((_, names)) => names.push(&item.name),
+            None => files.push((path, vec![&item.name])),
+        }
+    }
+    let more = |count: usize, most: usize| {
+        if count > most { format!(" and {} more", count - most) } else { String::new() }
+    };
+    let listed: Vec<String> = files
+        .iter()
+        .take(FILES)
+        .map(|(path, names)| {
+            let shown: Vec<&str> = names.iter().take(NAMES).copied().collect();
+            format!("{} ({}{})", path.display(), shown.join(", "), more(names.len(), NAMES))
+        })
+        .collect();
+    let text = format!("{}{}", listed.join(", "), more(files.len(), FILES));
+    format!(
+        "this folder is not trusted, so this waits: {}; see `troupe trust`, or vouch for one run with --trust-workspace",
+        troupe_wire::visible(&text)
+    )
+}
