@@ -3,6 +3,7 @@
 
 mod policy;
 mod probe;
+pub mod proxy;
 mod wall;
 
 pub use policy::{Network, Policy};
