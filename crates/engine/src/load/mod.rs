@@ -9,6 +9,7 @@ pub mod git;
 pub mod instructions;
 pub mod places;
 pub mod project_key;
+pub mod rule_paths;
 pub mod rules;
 pub mod settings;
 mod text;

@@ -132,6 +132,10 @@ fn hold(object: &mut Map<String, Value>, from: &Source, held: &mut Vec<Held>) {
             });
             true
         }
+        ("sandbox", Value::Object(sandbox)) => {
+            super::sandbox::hold(sandbox, &mut keep);
+            true
+        }
         (key, value) => {
             let open = OPEN.contains(&key);
             if !open {

@@ -12,13 +12,17 @@ pub mod write;
 mod document;
 mod guard;
 mod merge;
+mod sandbox;
 mod schema;
 
 pub use document::SettingsFault;
 pub use guard::{Held, Trust};
 pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
+pub use sandbox::{FilesystemSettings, NetworkSettings, SandboxSettings};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};
 pub use write::{WriteFault, add_rule, save};
 
+#[cfg(test)]
+mod sandbox_tests;
 #[cfg(test)]
 mod settings_tests;
