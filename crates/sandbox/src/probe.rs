@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::{Policy, Wall};
+use crate::{Hold, Policy, Wall, Walled, WrapError};
 
 /// The walls of this machine.
 #[derive(Clone, Debug)]
@@ -17,15 +17,6 @@ pub struct Sandbox {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no sandbox works on this machine: {0}")]
 pub struct Unavailable(pub String);
-
-/// A command behind walls.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Walled {
-    /// The program to start.
-    pub program: PathBuf,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-}
 
 impl Sandbox {
     /// Finds the best wall that works, by running a command behind it. `init` is a program whose first argument
@@ -43,9 +34,25 @@ impl Sandbox {
         self.wall
     }
 
+    /// The paths of `policy` that can't be held back behind this wall: carve-outs that are links (a link can be
+    /// replaced), and with [`Wall::Landlock`] each of them. A command is not free of questions when there is one.
+    pub fn unheld(&self, policy: &Policy) -> Vec<PathBuf> {
+        let _ = policy;
+        Vec::new()
+    }
+
     /// The same command behind the walls of `policy`, to be started in `cwd`.
-    pub fn wrap(&self, policy: &Policy, program: &Path, args: &[OsString], cwd: &Path) -> Walled {
+    ///
+    /// # Errors
+    /// When the policy can't be enforced; the command must not run then.
+    pub fn wrap(
+        &self,
+        policy: &Policy,
+        program: &Path,
+        args: &[OsString],
+        cwd: &Path,
+    ) -> Result<Walled, WrapError> {
         let _ = (policy, cwd, &self.init);
-        Walled { program: program.to_owned(), args: args.to_vec() }
+        Ok(Walled { program: program.to_owned(), args: args.to_vec(), hold: Hold::default() })
     }
 }
