@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::parent;
+use crate::{Hold, parent};
 
 /// A command behind walls.
 #[derive(Debug)]
@@ -16,11 +16,6 @@ pub struct Walled {
     /// To be kept until the command has ended.
     pub hold: Hold,
 }
-
-/// What stands on the disk for as long as a command runs. Dropped, it is swept away.
-#[derive(Debug, Default)]
-#[must_use = "dropped, it opens what it holds"]
-pub struct Hold {}
 
 /// Why a policy can't be enforced.
 #[derive(Debug, thiserror::Error)]
