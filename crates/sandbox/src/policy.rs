@@ -19,6 +19,8 @@ pub struct Policy {
     pub temp: Option<PathBuf>,
     /// What it may reach.
     pub network: Network,
+    /// Whether it may use Unix sockets (those that it can see; pairs of its own are always free).
+    pub unix_sockets: bool,
 }
 
 /// What a command may reach over the network.

@@ -129,6 +129,10 @@ pub(super) fn judge(
             next.wave(rule);
             notes.wave(first, rule);
         }
+        if matches!(access, Access::Exec(command) if command.walls == Walls::Left) && next.level >= Level::Ask
+        {
+            next.reason = format!("it is to run outside the sandbox; {}", next.reason);
+        }
         found = found.and(next);
     }
     found

@@ -12,6 +12,7 @@ pub mod places;
 pub mod project_key;
 pub mod reload;
 mod replace;
+pub mod rule_paths;
 pub mod rules;
 pub mod settings;
 mod text;

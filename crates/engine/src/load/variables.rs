@@ -131,6 +131,9 @@ variables! {
     BASH_DEFAULT_TIMEOUT_MS: Exact, Kind::Number, "Time limit of a shell command that names none, in ms.";
     BASH_MAX_TIMEOUT_MS: Exact, Kind::Number, "Largest time limit that a shell command may name, in ms.";
     BASH_MAX_OUTPUT_LENGTH: Exact, Kind::Number, "Most characters of a shell's output that are read back.";
+    TROUPE_SANDBOX: Exact, OFF, "Commands run behind walls.";
+    HTTPS_PROXY("https_proxy"): Exact, Kind::Secret, "The proxy that what commands behind walls reach goes through.";
+    NO_PROXY("no_proxy"): Exact, Kind::Text, "Hosts that are reached without it.";
     SHELL: Exact, Kind::Path, "The shell that commands run in.";
     FILE_READ_MAX_OUTPUT_TOKENS: Prefixed, Kind::Number, "Most tokens of one file read.";
     GLOB_NO_IGNORE: Prefixed, ON, "Glob lists ignored files too.";
@@ -195,7 +198,11 @@ mod tests {
         let free = ["ANTHROPIC_", "BASH_", "MCP_", "MAX_MCP_", "CLAUDE_", "TROUPE_", "TRACE"];
         for variable in ALL.iter().filter(|variable| variable.naming == Naming::Exact) {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
-            assert!(known || ["TMPDIR", "SHELL"].contains(&variable.name), "{}", variable.name);
+            assert!(
+                known || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY"].contains(&variable.name),
+                "{}",
+                variable.name
+            );
         }
     }
 

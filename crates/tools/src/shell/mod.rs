@@ -8,6 +8,7 @@ mod process;
 mod prologue;
 mod render;
 mod run;
+pub mod sandbox;
 mod snapshot;
 mod spool;
 mod sweep;

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::sandbox::Sandboxing;
+
 /// Default limit of a foreground command, in milliseconds.
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 /// Ceiling of that limit.
@@ -37,6 +39,8 @@ pub struct Options {
     pub git_settings: usize,
     /// The value of `BASH_ENV` that commands are to see.
     pub bash_env: Option<PathBuf>,
+    /// Whether commands run in a sandbox.
+    pub sandbox: Sandboxing,
 }
 
 impl Default for Options {
@@ -52,6 +56,7 @@ impl Default for Options {
             env_file: None,
             git_settings: 0,
             bash_env: None,
+            sandbox: Sandboxing::Off,
         }
     }
 }

@@ -13,6 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
+use super::sandbox::{self, Inside};
 use super::sweep;
 
 /// Longest command, in bytes: the system takes at most 128 KiB for one argument (Linux, `MAX_ARG_STRLEN`).
@@ -29,6 +30,8 @@ pub(super) struct Launch {
     pub(super) prologue: Option<PathBuf>,
     /// Git settings that the environment holds already (`GIT_CONFIG_COUNT`).
     pub(super) git_settings: usize,
+    /// The sandbox around it, if there is one.
+    pub(super) sandbox: Option<sandbox::Plan>,
 }
 
 /// Settings that every git of a command gets: no program that watches files, and no repository that lies bare
@@ -44,6 +47,9 @@ pub(super) enum LaunchError {
     /// The shell is not there.
     #[error("there is no `{}` to run the command", .0.display())]
     NoShell(PathBuf),
+    /// The sandbox can't be put up.
+    #[error("{0}")]
+    NoSandbox(String),
     /// Anything else.
     #[error("the command could not be started: {0}")]
     Io(io::Error),
@@ -54,6 +60,8 @@ pub(super) struct Process {
     pub(super) child: Child,
     pub(super) group: Group,
     pub(super) output: pipe::Receiver,
+    /// To be kept until all of it has ended.
+    pub(super) inside: Option<Inside>,
 }
 
 /// The processes of one job. Dropped before [`Group::release`], it kills them.
@@ -72,16 +80,27 @@ pub(super) fn mark(job: &str) -> String {
 impl Launch {
     /// Starts the shell, its processes marked (see [`sweep::MARK`]), in a process group of its own, with nothing to read and one pipe for all it writes,
     /// so that the order of its output is kept.
-    pub(super) fn start(&self, mark: &str) -> Result<Process, LaunchError> {
+    pub(super) fn start(mut self, mark: &str) -> Result<Process, LaunchError> {
         if !self.cwd.is_dir() {
             return Err(LaunchError::FolderGone(self.cwd.clone()));
         }
         let (reader, writer) = io::pipe().map_err(LaunchError::Io)?;
         let output = pipe::Receiver::from_owned_fd(reader.into()).map_err(LaunchError::Io)?;
-        let mut command = Command::new(&self.program);
+        let args = [OsString::from("-c"), OsString::from(&self.command)];
+        let inside = match self.sandbox.take() {
+            Some(plan) => Some(plan.build(&self.program, &args).map_err(LaunchError::NoSandbox)?),
+            None => None,
+        };
+        let mut command = match &inside {
+            // It leads a group of its own.
+            Some(inside) => Command::from(inside.command()),
+            None => {
+                let mut command = Command::new(&self.program);
+                command.args(&args).process_group(0);
+                command
+            }
+        };
         command
-            .arg("-c")
-            .arg(&self.command)
             .current_dir(&self.cwd)
             .env("CLAUDECODE", "1")
             .env("TROUPE", "1")
@@ -91,7 +110,6 @@ impl Launch {
             .stdin(Stdio::null())
             .stdout(writer.try_clone().map_err(LaunchError::Io)?)
             .stderr(writer)
-            .process_group(0)
             .kill_on_drop(true);
         // Reading a repository must not run what its config names.
         for (n, (key, value)) in GIT.iter().enumerate() {
@@ -103,11 +121,13 @@ impl Launch {
             Some(path) => command.env("BASH_ENV", OsString::from(path)),
             None => &mut command,
         };
-        let child = command.spawn().map_err(|error| self.explain(error))?;
         // The writing ends close with `command`, so that the pipe ends when the processes do.
-        drop(command);
+        let child = match &inside {
+            Some(_) => spawn_for_good(command).map_err(LaunchError::Io)?,
+            None => command.spawn().map_err(|error| self.explain(error))?,
+        };
         let group = Group::of(&child, mark).map_err(LaunchError::Io)?;
-        Ok(Process { child, group, output })
+        Ok(Process { child, group, output, inside })
     }
 
     fn explain(&self, error: io::Error) -> LaunchError {
@@ -118,6 +138,15 @@ impl Launch {
             _ => LaunchError::Io(error),
         }
     }
+}
+
+/// Spawns what dies with the thread that spawns it, on one that lasts.
+fn spawn_for_good(mut command: Command) -> io::Result<Child> {
+    let runtime = tokio::runtime::Handle::current();
+    troupe_sandbox::parent::spawn(move || {
+        let _entered = runtime.enter();
+        command.spawn()
+    })
 }
 
 impl Group {

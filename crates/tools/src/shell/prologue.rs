@@ -5,8 +5,7 @@
 //! an exit trap overwrites it with the folder. A command that sets its own exit trap, or replaces the shell
 //! by `exec`, tells nothing; then the folder stays as it was.
 
-use std::ffi::OsString;
-use std::fmt::Write as _;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -26,6 +25,8 @@ pub(super) struct Parts<'a> {
     pub(super) bash_env: Option<&'a Path>,
     /// Whether the folder is wanted at the end.
     pub(super) report_folder: bool,
+    /// A private folder for the file, where the shell can't see into this process.
+    pub(super) folder: Option<&'a Path>,
 }
 
 /// The file of one call.
@@ -33,8 +34,7 @@ pub(super) struct Prologue {
     file: File,
     path: PathBuf,
     /// Removes the file with the prologue, where it has a name.
-    #[cfg(not(target_os = "linux"))]
-    _named: tempfile::TempPath,
+    _named: Option<tempfile::TempPath>,
 }
 
 /// What the shell told of its last folder.
@@ -55,7 +55,7 @@ impl Prologue {
         if plain && !parts.report_folder {
             return Ok(None);
         }
-        let prologue = Self::open()?;
+        let prologue = Self::open(parts.folder)?;
         let mut text = Vec::new();
         match parts.bash_env {
             None => text.extend_from_slice(b"unset BASH_ENV\n"),
@@ -76,14 +76,13 @@ impl Prologue {
             text.push(b'\n');
         }
         if parts.report_folder {
-            let mut trap = String::new();
             // Group and `||`: no trace of it under `set -x`, no other exit code under `set -e`.
-            let _ = writeln!(
-                trap,
-                "trap '{{ builtin pwd -P >|{} || :; }} 2>/dev/null' EXIT",
-                prologue.path.display()
-            );
-            text.extend_from_slice(trap.as_bytes());
+            let mut trap = b"{ builtin pwd -P >|".to_vec();
+            trap.extend_from_slice(&quoted(&prologue.path));
+            trap.extend_from_slice(b" || :; } 2>/dev/null");
+            for piece in [b"trap ".as_slice(), &quoted(Path::new(OsStr::from_bytes(&trap))), b" EXIT\n"] {
+                text.extend_from_slice(piece);
+            }
         }
         (&prologue.file).write_all(&text)?;
         Ok(Some(prologue))
@@ -111,21 +110,32 @@ impl Prologue {
         }
     }
 
+    fn open(folder: Option<&Path>) -> io::Result<Self> {
+        match folder {
+            Some(folder) => Self::named_in(folder),
+            None => Self::anonymous(),
+        }
+    }
+
+    /// A file with a random name that only this user may open.
+    fn named_in(folder: &Path) -> io::Result<Self> {
+        let (file, named) = tempfile::NamedTempFile::new_in(folder)?.into_parts();
+        Ok(Self { file, path: named.to_path_buf(), _named: Some(named) })
+    }
+
     /// A file in memory, which works on a full disk and leaves nothing behind.
     #[cfg(target_os = "linux")]
-    fn open() -> io::Result<Self> {
+    fn anonymous() -> io::Result<Self> {
         use std::os::fd::AsRawFd as _;
 
         let fd = rustix::fs::memfd_create("prologue", rustix::fs::MemfdFlags::CLOEXEC)?;
         let path = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()));
-        Ok(Self { file: File::from(fd), path })
+        Ok(Self { file: File::from(fd), path, _named: None })
     }
 
-    /// A file with a random name, which needs no quotes in a path that has none.
     #[cfg(not(target_os = "linux"))]
-    fn open() -> io::Result<Self> {
-        let (file, named) = tempfile::NamedTempFile::new_in("/tmp")?.into_parts();
-        Ok(Self { file, path: named.to_path_buf(), _named: named })
+    fn anonymous() -> io::Result<Self> {
+        Self::named_in(Path::new("/tmp"))
     }
 }
 

@@ -23,6 +23,7 @@ use troupe_core::ports::tool::Reporter;
 use super::exit::Meaning;
 use super::process::{Group, Launch, mark};
 use super::prologue::{LastFolder, Prologue};
+use super::sandbox::{Inside, Refused};
 use super::spool::{Bounds, Capture, Spool, SpoolError};
 
 /// How long processes get between TERM and KILL.
@@ -75,6 +76,8 @@ pub(super) struct Finished {
     pub(super) folder: LastFolder,
     /// Whether processes that outlived the shell were ended.
     pub(super) leftovers: bool,
+    /// What is known of the sandbox's part in it, if it ran in one.
+    pub(super) refused: Option<Refused>,
 }
 
 /// Why a job ended.
@@ -105,6 +108,7 @@ pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     {
         return refused(link.started, error.to_string());
     }
+    let command = plan.launch.command.clone();
     let process = match plan.launch.start(&mark(cx.id.as_str())) {
         Ok(process) => process,
         Err(error) => return refused(link.started, error.to_string()),
@@ -124,12 +128,22 @@ pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     let leftovers = job.end(&cause).await;
     let status = job.status;
     job.group.release();
-    let shows_all = matches!(cause, Cause::Exited) && status.is_some_and(|s| plan.meaning.is_success(s));
+    let refused = process.inside.as_ref().map(Inside::refused);
+    // All has ended: the walls come down, and what they left is swept away.
+    drop(process.inside);
+    let succeeded = status.is_some_and(|status| plan.meaning.is_success(status));
+    if job.background
+        && let Some(refused) = &refused
+        && let Some(line) = refused.line(&command, job.output.spool.last(), !succeeded)
+    {
+        job.output.spool.push(format!("{line}\n").as_bytes()).await;
+    }
+    let shows_all = matches!(cause, Cause::Exited) && succeeded;
     let large = job.output.spool.is_longer_than(plan.inline_chars);
     let capture = job.output.spool.finish(shows_all && large).await;
     let end = shell_end(plan.meaning, &cause, status, &capture);
     let folder = plan.prologue.as_ref().map_or(LastFolder::Untold, Prologue::last_folder);
-    let _ = link.finished.send(Finished { capture, folder, leftovers });
+    let _ = link.finished.send(Finished { capture, folder, leftovers, refused });
     Outcome::Shell(end)
 }
 

@@ -26,6 +26,7 @@ async fn run_in(folder: &Path, command: &str, bounds: Bounds, background: bool) 
             cwd: folder.into(),
             prologue: None,
             git_settings: 0,
+            sandbox: None,
         },
         prologue: None,
         limit: Duration::from_mins(1),

@@ -99,6 +99,13 @@ pub(super) struct Capture {
     pub(super) error: Option<SpoolError>,
 }
 
+impl Capture {
+    /// The end of it, as far as memory has it.
+    pub(super) fn last(&self) -> &[u8] {
+        if self.tail.is_empty() { &self.head } else { &self.tail }
+    }
+}
+
 impl Spool {
     pub(super) fn new(path: PathBuf, bounds: Bounds) -> Self {
         Self {
@@ -121,6 +128,11 @@ impl Spool {
     pub(super) fn is_longer_than(&self, chars: usize) -> bool {
         self.total > self.head.len() as u64
             || self.head.len() > chars && String::from_utf8_lossy(&self.head).chars().count() > chars
+    }
+
+    /// The end of it, as far as memory has it.
+    pub(super) fn last(&self) -> &[u8] {
+        if self.tail.is_empty() { &self.head } else { &self.tail }
     }
 
     /// Takes in more. It never fails: without a file, memory keeps the start and the end.

@@ -9,6 +9,7 @@ use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{sleep, timeout};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
+use troupe_core::block::Block;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::Command;
 use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
@@ -22,6 +23,7 @@ use super::process::{COMMAND_MOST, Launch};
 use super::prologue::{LastFolder, Parts, Prologue};
 use super::render::{self, FAILURE_CHARS};
 use super::run::{self, Finished, Link, Plan, TERM_GRACE};
+use super::sandbox::{self, Door, Sandboxing, ShellSandbox, Side};
 use super::snapshot;
 use super::spool::{Bounds, SpoolError};
 
@@ -46,6 +48,8 @@ struct Request {
     title: String,
     limit: Duration,
     background: bool,
+    /// The sandbox that the command runs in.
+    sandbox: Option<Arc<ShellSandbox>>,
 }
 
 /// The call's end of what connects it with the job's runner.
@@ -76,7 +80,7 @@ impl Bash {
             )},
             "description": {"type": "string", "description": "what it does, in 5 to 10 words"},
             "run_in_background": {"type": "boolean"},
-            "dangerouslyDisableSandbox": {"type": "boolean", "description": "no effect"}
+            "dangerouslyDisableSandbox": {"type": "boolean", "description": leaving(&options.sandbox)}
         });
         if !options.background
             && let Some(properties) = properties.as_object_mut()
@@ -91,7 +95,7 @@ impl Bash {
         });
         let spec = ToolSpec {
             name: "Bash".into(),
-            description: include_str!("bash.md").trim_end().into(),
+            description: description(&options.sandbox).into(),
             input_schema: Arc::new(schema),
         };
         Self { spec, options, snapshot: OnceCell::new() }
@@ -107,8 +111,16 @@ impl Bash {
             reason = "the cast saturates, and a limit is reduced to its ceiling anyway"
         )]
         let asked = input.get("timeout").and_then(Value::as_f64).map(|ms| ms as u64);
+        let parsed = parse(&command);
+        let sandbox = match &self.options.sandbox {
+            Sandboxing::On(sandbox) if sandbox.side(input, &parsed) == Side::Inside => {
+                Some(Arc::clone(sandbox))
+            }
+            Sandboxing::On(_) | Sandboxing::Off | Sandboxing::Refused(_) => None,
+        };
         Ok(Request {
-            parsed: parse(&command),
+            parsed,
+            sandbox,
             title: title_of(input),
             limit: self.options.timeout(asked, background),
             command,
@@ -121,6 +133,11 @@ impl Bash {
             Ok(request) => request,
             Err(bad) => return ToolOutput::error(bad.to_string()),
         };
+        if let Sandboxing::Refused(why) = &self.options.sandbox {
+            return not_started(&format!(
+                "the settings want it in a sandbox (sandbox.failIfUnavailable), and {why}. Nothing that you can do changes that."
+            ));
+        }
         let prologue = match self.prologue(cx, &request).await {
             Ok(prologue) => prologue,
             Err(error) => return ToolOutput::error(format!("the shell could not be prepared: {error}")),
@@ -160,6 +177,7 @@ impl Bash {
             env_file: self.options.env_file.as_deref(),
             bash_env: self.options.bash_env.as_deref(),
             report_folder: cx.me.is_main() && !request.background && may_change,
+            folder: request.sandbox.as_deref().map(|sandbox| sandbox.folder.as_path()),
         })
     }
 
@@ -170,6 +188,16 @@ impl Bash {
             cwd: cx.place.cwd.clone(),
             git_settings: self.options.git_settings,
             prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
+            sandbox: request.sandbox.as_ref().map(|sandbox| sandbox::Plan {
+                sandbox: Arc::clone(sandbox),
+                place: cx.place.clone(),
+                prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
+                door: Door {
+                    agent: cx.me.clone(),
+                    call: cx.call.clone(),
+                    supervisor: Arc::clone(&cx.supervisor),
+                },
+            }),
         };
         // The call keeps a foreground command's time, since it may let go of it; the runner's own limit is
         // for a call that is gone without a word.
@@ -225,6 +253,11 @@ impl Bash {
         };
         let shown = Shown { wait, end, meaning, limit: request.limit, inline: self.options.inline_chars() };
         let mut output = shown.output(&finished);
+        let refused = finished
+            .refused
+            .as_ref()
+            .and_then(|refused| refused.line(&request.command, finished.capture.last(), output.is_error));
+        output.content.extend(refused.map(Block::text));
         if cx.me.is_main() {
             follow_folder(cx, &finished.folder, &mut output).await;
         }
@@ -237,8 +270,12 @@ impl Tool for Bash {
         &self.spec
     }
 
-    fn access(&self, _at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
-        Ok(vec![Access::Exec(Box::new(parse(command_of(input)?)))])
+    fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
+        let mut command = parse(command_of(input)?);
+        if let Sandboxing::On(sandbox) = &self.options.sandbox {
+            command.walls = sandbox.walls(sandbox.side(input, &command), at);
+        }
+        Ok(vec![Access::Exec(Box::new(command))])
     }
 
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
@@ -247,6 +284,23 @@ impl Tool for Bash {
 
     fn title(&self, input: &Value) -> Title {
         Title { text: title_of(input) }
+    }
+}
+
+/// The tool's text: two lines more where there is a sandbox.
+fn description(sandbox: &Sandboxing) -> String {
+    let text = include_str!("bash.md").trim_end();
+    match sandbox {
+        Sandboxing::On(_) => format!("{text}\n{}", include_str!("sandbox.md").trim_end()),
+        Sandboxing::Off | Sandboxing::Refused(_) => text.to_owned(),
+    }
+}
+
+/// What is true of `dangerouslyDisableSandbox`.
+fn leaving(sandbox: &Sandboxing) -> &'static str {
+    match sandbox {
+        Sandboxing::On(sandbox) if sandbox.allow_unsandboxed => "run outside the sandbox; a person is asked",
+        Sandboxing::On(_) | Sandboxing::Off | Sandboxing::Refused(_) => "no effect",
     }
 }
 
@@ -456,7 +510,7 @@ async fn follow_folder(cx: &ToolCx, folder: &LastFolder, output: &mut ToolOutput
         output.effects.push(Effect::Cwd(back.clone()));
     }
     let told = format!("Shell cwd was reset to {}", back.display());
-    output.content.push(troupe_core::block::Block::text(told));
+    output.content.push(Block::text(told));
 }
 
 async fn resolved(path: &Path) -> PathBuf {

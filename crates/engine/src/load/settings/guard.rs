@@ -140,6 +140,10 @@ fn hold(object: &mut Map<String, Value>, mut may: impl FnMut(&str, &Value) -> bo
             env.retain(|name, value| may(&format!("env.{name}"), value));
             true
         }
+        ("sandbox", Value::Object(sandbox)) => {
+            super::sandbox::hold(sandbox, &mut may);
+            true
+        }
         (key, value) => OPEN.contains(&key) || may(key, value),
     });
 }

@@ -14,14 +14,18 @@ mod guard;
 mod kept;
 mod merge;
 mod positions;
+mod sandbox;
 mod schema;
 
 pub use document::SettingsFault;
 pub(crate) use guard::item as trust_item;
 pub use kept::Kept;
 pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
+pub use sandbox::{FilesystemSettings, NetworkSettings, SandboxSettings};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};
 pub use write::{WriteFault, add_rule, save};
 
+#[cfg(test)]
+mod sandbox_tests;
 #[cfg(test)]
 mod settings_tests;

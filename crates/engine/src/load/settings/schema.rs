@@ -16,6 +16,8 @@ enum Shape {
     Object,
     /// An object of texts; numbers and booleans become texts.
     TextMap,
+    /// An object of lists of texts.
+    TextsMap,
     Mode,
     /// This word and no other.
     Word(&'static str),
@@ -48,6 +50,29 @@ const SHAPES: &[(&[&str], Shape)] = &[
     (&["hooks"], Shape::Object),
     (&["disableAllHooks"], Shape::Bool),
     (&["sandbox"], Shape::Object),
+    (&["sandbox", "enabled"], Shape::Bool),
+    (&["sandbox", "failIfUnavailable"], Shape::Bool),
+    (&["sandbox", "autoAllowBashIfSandboxed"], Shape::Bool),
+    (&["sandbox", "allowUnsandboxedCommands"], Shape::Bool),
+    (&["sandbox", "excludedCommands"], Shape::Texts),
+    (&["sandbox", "ignoreViolations"], Shape::TextsMap),
+    (&["sandbox", "enableWeakerNestedSandbox"], Shape::Bool),
+    (&["sandbox", "filesystem"], Shape::Object),
+    (&["sandbox", "filesystem", "disabled"], Shape::Bool),
+    (&["sandbox", "filesystem", "allowWrite"], Shape::Texts),
+    (&["sandbox", "filesystem", "denyWrite"], Shape::Texts),
+    (&["sandbox", "filesystem", "allowRead"], Shape::Texts),
+    (&["sandbox", "filesystem", "denyRead"], Shape::Texts),
+    (&["sandbox", "network"], Shape::Object),
+    (&["sandbox", "network", "allowedDomains"], Shape::Texts),
+    (&["sandbox", "network", "deniedDomains"], Shape::Texts),
+    (&["sandbox", "network", "strictAllowlist"], Shape::Bool),
+    (&["sandbox", "network", "allowUnixSockets"], Shape::Texts),
+    (&["sandbox", "network", "allowAllUnixSockets"], Shape::Bool),
+    (&["sandbox", "network", "allowLocalBinding"], Shape::Bool),
+    (&["sandbox", "network", "httpProxyPort"], Shape::Count),
+    (&["sandbox", "network", "socksProxyPort"], Shape::Count),
+    (&["sandbox", "credentials"], Shape::Object),
     (&["enabledMcpjsonServers"], Shape::Texts),
     (&["disabledMcpjsonServers"], Shape::Texts),
     (&["enableAllProjectMcpServers"], Shape::Bool),
@@ -120,6 +145,10 @@ impl Shape {
                 });
                 true
             }
+            (Self::TextsMap, Value::Object(map)) => {
+                map.retain(|name, item| Self::Texts.admit(item, &format!("{key}.{name}"), from, faults));
+                true
+            }
             (Self::Mode | Self::Word(_), Value::String(word)) => {
                 report(
                     key.into(),
@@ -143,6 +172,7 @@ impl Shape {
             Self::Texts => "a list of texts",
             Self::Object => "an object",
             Self::TextMap => "an object of texts",
+            Self::TextsMap => "an object of lists of texts",
             Self::Mode => {
                 "one of default, acceptEdits, plan, auto, dontAsk, bypassPermissions, review, micro"
             }

@@ -13,13 +13,13 @@ use crate::load::env::Env;
 use crate::load::places::Places;
 use crate::load::trust::Trust;
 
-struct World {
+pub(super) struct World {
     _folder: tempfile::TempDir,
-    base: PathBuf,
+    pub(super) base: PathBuf,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("home")).unwrap();
@@ -35,7 +35,7 @@ impl World {
         fs::write(path, text).unwrap();
     }
 
-    fn json(&self, path: &str, value: &Value) {
+    pub(super) fn json(&self, path: &str, value: &Value) {
         self.file(path, &value.to_string());
     }
 
@@ -53,7 +53,7 @@ impl World {
         Settings::load(&self.places("repo/pkg"), &self.env("repo/pkg"), line, sources, trust).unwrap()
     }
 
-    fn load(&self, trust: &Trust) -> Settings {
+    pub(super) fn load(&self, trust: &Trust) -> Settings {
         self.load_with(&CommandLine::default(), Sources::ALL, trust)
     }
 

@@ -1,0 +1,187 @@
+//! Placeholders: what stands where a protected path is not there yet, so that there is something to mount over. A
+//! folder, whatever the path would be: git sees no empty folders, neither inside nor outside. Git's `commondir`
+//! alone must be a file, and says what its absence says.
+//!
+//! They are swept away after the last command that needs them, also of another program: each holds a shared lock on
+//! the folder around them, and who gets it alone may sweep. What a killed program left is known by its time of
+//! change, and taken over by the next.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
+
+use crate::WrapError;
+
+/// The time of change of a placeholder, in seconds.
+const MARK: i64 = 1_000_000_001;
+/// Git's name of the file that leads to the shared part of a repository.
+const COMMON: &str = "commondir";
+/// "This folder itself".
+const ITSELF: &[u8] = b".\n";
+/// How often the lock is tried. A sweep takes microseconds.
+const TRIES: usize = 10_000;
+
+/// What stands on the disk for as long as a command runs. Dropped, it is swept away.
+#[derive(Debug, Default)]
+#[must_use = "dropped, it opens what it holds"]
+pub struct Hold {
+    folders: Vec<Folder>,
+}
+
+/// A folder, locked, with the names of placeholders in it.
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    open: File,
+    names: Vec<PathBuf>,
+}
+
+/// Whether a path is a placeholder, and not what its name says.
+pub fn is_placeholder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| {
+        found.mtime() == MARK && (found.is_dir() || found.is_file() && found.len() == ITSELF.len() as u64)
+    })
+}
+
+impl Hold {
+    /// Makes a placeholder at `path`, whose folder exists. `false`: nobody can make anything there.
+    pub(crate) fn place(&mut self, path: &Path) -> Result<bool, WrapError> {
+        let failed = |error| WrapError::Placeholder(path.to_owned(), error);
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(WrapError::Path(path.to_owned()));
+        };
+        let known = self.folders.iter().position(|folder| folder.path == parent);
+        let at = known.unwrap_or(self.folders.len());
+        if known.is_none() {
+            self.folders.push(Folder::lock(parent).map_err(failed)?);
+        }
+        let folder = &mut self.folders[at];
+        let stands = folder.place(Path::new(name)).map_err(failed)?;
+        if stands && is_placeholder(path) {
+            folder.names.push(name.into());
+        }
+        Ok(stands)
+    }
+}
+
+impl Folder {
+    fn lock(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let open = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        for _ in 0..TRIES {
+            match rustix::fs::flock(&open, FlockOperation::NonBlockingLockShared) {
+                Ok(()) => return Ok(Self { path: path.to_owned(), open, names: Vec::new() }),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::yield_now(),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::Error::other("another program has locked the folder"))
+    }
+
+    fn place(&self, name: &Path) -> io::Result<bool> {
+        let made = if name == Path::new(COMMON) { self.file(name) } else { self.folder(name) };
+        match made {
+            Ok(()) | Err(Errno::EXIST) => Ok(true),
+            // The command has no more rights than this program.
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn folder(&self, name: &Path) -> rustix::io::Result<()> {
+        rustix::fs::mkdirat(&self.open, name, Mode::from_raw_mode(0o755))?;
+        rustix::fs::utimensat(&self.open, name, &times(), AtFlags::SYMLINK_NOFOLLOW)
+    }
+
+    fn file(&self, name: &Path) -> rustix::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.open, name, flags, Mode::from_raw_mode(0o644))?;
+        let mut file = File::from(file);
+        file.write_all(ITSELF).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        rustix::fs::futimens(&file, &times())
+    }
+
+    fn sweep(&self) {
+        // While another command needs them, they stay; that one sweeps.
+        if self.names.is_empty()
+            || rustix::fs::flock(&self.open, FlockOperation::NonBlockingLockExclusive).is_err()
+        {
+            return;
+        }
+        for name in &self.names {
+            let path = self.path.join(name);
+            if is_placeholder(&path) {
+                // What is not empty any more is none.
+                let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+            }
+        }
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.folders.iter().for_each(Folder::sweep);
+    }
+}
+
+fn times() -> Timestamps {
+    let mark = Timespec { tv_sec: MARK, tv_nsec: 0 };
+    Timestamps { last_access: mark, last_modification: mark }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    // proves: F165
+    #[test]
+    fn the_last_that_needs_it_sweeps() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(".mcp.json");
+        let (mut one, mut two) = (Hold::default(), Hold::default());
+        assert!(one.place(&path).unwrap());
+        assert!(two.place(&path).unwrap());
+        drop(one);
+        assert!(is_placeholder(&path), "the second still needs it");
+        drop(two);
+        assert!(!path.exists());
+    }
+
+    // proves: F165
+    #[test]
+    fn what_is_no_placeholder_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (empty, filled) = (dir.path().join(".vscode"), dir.path().join(".husky"));
+        fs::create_dir(&empty).unwrap();
+        let mut hold = Hold::default();
+        assert!(hold.place(&empty).unwrap());
+        assert!(hold.place(&filled).unwrap());
+        fs::write(filled.join("pre-commit"), "").unwrap();
+        drop(hold);
+        assert!(empty.is_dir() && filled.join("pre-commit").exists());
+    }
+
+    // proves: F165
+    #[test]
+    fn what_a_killed_program_left_is_swept_by_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, file) = (dir.path().join(".idea"), dir.path().join(COMMON));
+        let mut killed = Hold::default();
+        assert!(killed.place(&folder).unwrap() && killed.place(&file).unwrap());
+        assert_eq!(fs::read(&file).unwrap(), ITSELF);
+        // Killed: the lock ends, and nothing is swept.
+        killed.folders.iter_mut().for_each(|folder| folder.names.clear());
+        drop(killed);
+        assert!(folder.exists() && file.exists());
+        let mut next = Hold::default();
+        assert!(next.place(&folder).unwrap() && next.place(&file).unwrap());
+        drop(next);
+        assert!(!folder.exists() && !file.exists());
+    }
+}

@@ -1,0 +1,249 @@
+//! A policy against the disk: which path is mounted how, in which order.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use crate::placeholder::is_placeholder;
+use crate::{Hold, Policy, WrapError};
+
+/// How a path is seen from inside. Of two for the same path, the later holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Access {
+    /// As it is, not to be written.
+    Shown,
+    /// An empty folder of the command's own.
+    Private,
+    /// As it is, to be written.
+    Writable,
+    /// As [`Access::Shown`], below a writable folder.
+    ReadOnly,
+    /// Not at all.
+    Hidden,
+}
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    pub(crate) path: PathBuf,
+    pub(crate) access: Access,
+    /// What is seen there, if not the path itself.
+    pub(crate) source: Option<PathBuf>,
+    /// A folder, and no file.
+    pub(crate) folder: bool,
+}
+
+impl Mount {
+    pub(crate) fn folder(path: impl Into<PathBuf>, access: Access) -> Self {
+        Self { path: path.into(), access, source: None, folder: true }
+    }
+
+    fn at(path: PathBuf, access: Access) -> Self {
+        let folder = path.is_dir();
+        Self { path, access, source: None, folder }
+    }
+}
+
+/// The mounts that `policy` needs over `base`, and what must be kept while they stand. Links that lead nowhere are
+/// passed over: [`behind_links`] tells of them.
+pub(crate) fn plan(policy: &Policy, base: Vec<Mount>) -> Result<(Vec<Mount>, Hold), WrapError> {
+    let mut hold = Hold::default();
+    let mut mounts = base;
+    let writable = existing(&policy.writable)?;
+    for (paths, access) in [(&policy.shown, Access::Shown), (&policy.hidden, Access::Hidden)] {
+        mounts.extend(existing(paths)?.into_iter().map(|path| Mount::at(path, access)));
+    }
+    for path in &policy.read_only {
+        let path = resolve(path)?;
+        let Some(there) = first_missing(&path) else { continue };
+        if !writable.iter().any(|root| there.starts_with(root)) {
+            continue;
+        }
+        let absent = there.symlink_metadata().is_err() || is_placeholder(&there);
+        if absent && !hold.place(&there)? {
+            continue;
+        }
+        mounts.push(Mount::at(there, Access::ReadOnly));
+    }
+    mounts.extend(writable.into_iter().map(|path| Mount::at(path, Access::Writable)));
+    Ok((layers(mounts), hold))
+}
+
+/// The mounts that make a difference, shallow ones first, and those that keep a carve-out's parents from being
+/// moved away.
+pub(crate) fn layers(mounts: Vec<Mount>) -> Vec<Mount> {
+    let mut by_path: BTreeMap<PathBuf, Mount> = BTreeMap::new();
+    for mount in mounts {
+        let stronger = |old: &Mount| {
+            // Of two writable ones, a folder stands for itself before another stands in for it.
+            (old.access, old.source.is_none()) >= (mount.access, mount.source.is_none())
+        };
+        if !by_path.get(&mount.path).is_some_and(stronger) {
+            by_path.insert(mount.path.clone(), mount);
+        }
+    }
+    let needed: BTreeMap<&Path, &Mount> = by_path
+        .values()
+        .filter(|mount| {
+            let around = over(&by_path, mount.path.parent());
+            mount.source.is_some() || around.is_none_or(|around| matters(mount.access, around))
+        })
+        .map(|mount| (mount.path.as_path(), mount))
+        .collect();
+    let mut all: Vec<Mount> = needed.values().map(|mount| (*mount).clone()).collect();
+    for carved in needed.values().filter(|mount| mount.access == Access::ReadOnly) {
+        for parent in carved.path.ancestors().skip(1) {
+            let holds = over(&by_path, Some(parent)).is_some_and(|mount| mount.access == Access::Writable);
+            let inner = over(&by_path, parent.parent()).is_some_and(|mount| mount.access == Access::Writable);
+            if holds && inner && !all.iter().any(|mount| mount.path == parent) {
+                all.push(Mount::folder(parent, Access::Writable));
+            }
+        }
+    }
+    all.sort_by_key(|mount| (mount.path.components().count(), mount.path.clone()));
+    all
+}
+
+/// Whether a mount changes anything below another.
+fn matters(access: Access, around: &Mount) -> bool {
+    let elsewhere = around.source.is_some() || matches!(around.access, Access::Hidden | Access::Private);
+    match access {
+        Access::Writable => elsewhere || around.access != Access::Writable,
+        Access::Private => around.access != Access::Private,
+        Access::ReadOnly => !elsewhere && around.access == Access::Writable,
+        Access::Shown => elsewhere,
+        Access::Hidden => !elsewhere,
+    }
+}
+
+/// The innermost mount that covers a path.
+fn over<'a>(mounts: &'a BTreeMap<PathBuf, Mount>, path: Option<&Path>) -> Option<&'a Mount> {
+    path?.ancestors().find_map(|parent| mounts.get(parent))
+}
+
+/// The paths that are there, without links.
+pub(crate) fn existing(paths: &[PathBuf]) -> Result<Vec<PathBuf>, WrapError> {
+    let resolved = paths.iter().map(|path| resolve(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(resolved.into_iter().filter(|path| path.symlink_metadata().is_ok()).collect())
+}
+
+/// A path without links, as far as it is there.
+pub(crate) fn resolve(path: &Path) -> Result<PathBuf, WrapError> {
+    let plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
+    if !path.is_absolute()
+        || !path.components().all(plain)
+        || path.as_os_str().as_encoded_bytes().contains(&0)
+    {
+        return Err(WrapError::Path(path.to_owned()));
+    }
+    let there = path.ancestors().find_map(|parent| Some((parent, parent.canonicalize().ok()?)));
+    let (parent, real) = there.ok_or_else(|| WrapError::Path(path.to_owned()))?;
+    // It is a parent, so it is a prefix.
+    Ok(match path.strip_prefix(parent) {
+        Ok(rest) if rest.as_os_str().is_empty() => real,
+        Ok(rest) => real.join(rest),
+        Err(_) => real,
+    })
+}
+
+/// The first part of a resolved path that is not there, all of it when it is; a file where a folder should be; none
+/// for a link that leads nowhere.
+fn first_missing(path: &Path) -> Option<PathBuf> {
+    let mut parents: Vec<&Path> = path.ancestors().collect();
+    parents.reverse();
+    for parent in parents {
+        match parent.symlink_metadata() {
+            Ok(found) if found.is_symlink() => return None,
+            Ok(found) if found.is_dir() => {}
+            Ok(_) | Err(_) => return Some(parent.to_owned()),
+        }
+    }
+    Some(path.to_owned())
+}
+
+/// The read-only paths that are reached through a link below a writable folder: who replaces the link is past them.
+pub(crate) fn behind_links(policy: &Policy) -> Vec<PathBuf> {
+    let inside = |path: &Path| policy.writable.iter().any(|root| path != root && path.starts_with(root));
+    let link = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_symlink());
+    let loose = |path: &&PathBuf| path.ancestors().any(|parent| inside(parent) && link(parent));
+    policy.read_only.iter().filter(loose).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn mount(path: &str, access: Access) -> Mount {
+        Mount { path: path.into(), access, source: None, folder: false }
+    }
+
+    fn shown(mounts: Vec<Mount>) -> Vec<String> {
+        let all = layers(mounts);
+        all.iter().map(|mount| format!("{:?} {}", mount.access, mount.path.display())).collect()
+    }
+
+    // proves: S7, X8
+    #[test]
+    fn the_more_specific_path_holds_whatever_the_order() {
+        use Access::{Hidden, Private, ReadOnly, Shown, Writable};
+        let mut mounts = vec![
+            mount("/", Shown),
+            mount("/tmp", Private),
+            mount("/ws", Writable),
+            mount("/ws/.git", Writable),
+            mount("/ws/.git/hooks", ReadOnly),
+            mount("/ws/.claude", ReadOnly),
+            mount("/ws/.claude/settings.json", ReadOnly),
+            mount("/ws/.claude/worktrees", Writable),
+            mount("/home/.ssh", Hidden),
+            mount("/home/.ssh/id", Hidden),
+            mount("/home/.ssh/known_hosts", Shown),
+            mount("/home/notes", Shown),
+            mount("/elsewhere/.git", ReadOnly),
+        ];
+        let expected = [
+            "Shown /",
+            "Private /tmp",
+            "Writable /ws",
+            "Hidden /home/.ssh",
+            "ReadOnly /ws/.claude",
+            "Writable /ws/.git",
+            "Shown /home/.ssh/known_hosts",
+            "Writable /ws/.claude/worktrees",
+            "ReadOnly /ws/.git/hooks",
+        ];
+        assert_eq!(shown(mounts.clone()), expected);
+        mounts.reverse();
+        assert_eq!(shown(mounts), expected);
+    }
+
+    // proves: S7
+    #[test]
+    fn the_parents_of_a_carve_out_are_mounts_too() {
+        use Access::{ReadOnly, Shown, Writable};
+        let mounts = vec![mount("/", Shown), mount("/ws", Writable), mount("/ws/a/b/.husky", ReadOnly)];
+        assert_eq!(
+            shown(mounts),
+            ["Shown /", "Writable /ws", "Writable /ws/a", "Writable /ws/a/b", "ReadOnly /ws/a/b/.husky"]
+        );
+    }
+
+    // proves: S7
+    #[test]
+    fn a_workspace_below_the_folder_for_temporary_files_is_seen() {
+        use Access::{Shown, Writable};
+        let temp = Mount { source: Some("/tmp/t".into()), ..mount("/tmp", Writable) };
+        let mounts = vec![mount("/", Shown), temp, mount("/tmp/ws", Writable), mount("/tmp/bin/init", Shown)];
+        assert_eq!(shown(mounts), ["Shown /", "Writable /tmp", "Writable /tmp/ws", "Shown /tmp/bin/init"]);
+    }
+
+    // proves: S7
+    #[test]
+    fn paths_are_taken_only_if_they_are_plain() {
+        for path in ["relative", "/a/../b", "", "/nul\0"] {
+            assert!(resolve(Path::new(path)).is_err(), "{path:?}");
+        }
+        assert_eq!(resolve(Path::new("/proc/no/such")).unwrap(), Path::new("/proc/no/such"));
+    }
+}

@@ -1,0 +1,150 @@
+//! The policy that a workspace gets when nobody says otherwise.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::secrets::{OF_HOME, OF_MACHINE};
+use crate::{Policy, git};
+
+/// What is known of a workspace. All paths are absolute.
+#[derive(Clone, Debug, Default)]
+pub struct Workspace<'a> {
+    /// The folders to work in. What decides what runs later is carved out of them.
+    pub roots: &'a [PathBuf],
+    /// More folders to write, with nothing carved out.
+    pub scratch: &'a [PathBuf],
+    /// Stands in for the system's folder for temporary files.
+    pub temp: Option<&'a Path>,
+    /// The person's home.
+    pub home: Option<&'a Path>,
+    /// Secrets beside those that are known to lie in a home: the harness's own.
+    pub secrets: &'a [PathBuf],
+    /// Names of what decides what runs later.
+    pub names: Names<'a>,
+}
+
+/// Names, in lower case, that are read-only wherever they stand at the top of a root.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Names<'a> {
+    /// Names of folders; `.git` is treated apart.
+    pub folders: &'a [&'a str],
+    /// Names of files.
+    pub files: &'a [&'a str],
+    /// Names below `.config`.
+    pub config: &'a [&'a str],
+}
+
+/// What is read-only deeper in a root too, and at its top even while it is absent: what runs when the folder is
+/// opened next, by the harness, an editor, git or cargo. (More would show in each listing.)
+const HELD: &[&str] =
+    &[".troupe", ".claude", ".mcp.json", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer"];
+/// Folders whose worktrees may be written.
+const WITH_WORKTREES: &[&str] = &[".troupe", ".claude"];
+const WORKTREES: &str = "worktrees";
+/// Where nothing is looked for: packages, and what was built.
+const PASSED_OVER: &[&str] = &["node_modules", "target", ".venv", "venv", "__pycache__", "vendor", "dist"];
+/// How deep below a root things are looked for, in folders.
+const DEPTH: usize = 3;
+/// How many folders are looked into for one root.
+const FOLDERS_MOST: usize = 1500;
+/// How many worktrees of a root are looked into.
+const WORKTREES_MOST: usize = 64;
+
+impl Policy {
+    /// The policy of a workspace, with a closed network. Reads the disk: folders three deep, a bounded number.
+    pub fn standard(workspace: &Workspace<'_>) -> Self {
+        let mut policy = Self {
+            writable: workspace.roots.iter().chain(workspace.scratch).cloned().collect(),
+            temp: workspace.temp.map(Path::to_owned),
+            hidden: workspace.secrets.to_vec(),
+            ..Self::default()
+        };
+        if let Some(home) = workspace.home {
+            policy.hidden.extend(OF_HOME.iter().map(|path| home.join(path)));
+        }
+        policy.hidden.extend(OF_MACHINE.iter().map(PathBuf::from));
+        for root in workspace.roots {
+            let is_home = workspace.home.is_some_and(|home| home == root);
+            carve_out(root, &workspace.names, is_home, &mut policy);
+        }
+        policy.read_only.sort();
+        policy.read_only.dedup();
+        policy
+    }
+}
+
+fn carve_out(root: &Path, names: &Names<'_>, is_home: bool, policy: &mut Policy) {
+    git::carve_out(root, policy);
+    policy.read_only.extend(HELD.iter().map(|name| root.join(name)));
+    if is_home {
+        policy.read_only.extend(names.files.iter().map(|name| root.join(name)));
+    }
+    top(root, names, policy);
+    deeper(root, policy);
+    for name in WITH_WORKTREES {
+        let worktrees = root.join(name).join(WORKTREES);
+        // A link would lead elsewhere.
+        if !is_folder(&worktrees) {
+            continue;
+        }
+        for tree in entries(&worktrees).into_iter().take(WORKTREES_MOST).filter(|tree| is_folder(tree)) {
+            policy.read_only.push(tree.join(git::NAME));
+            top(&tree, names, policy);
+        }
+        policy.writable.push(worktrees);
+    }
+}
+
+/// What is there at the top of a root.
+fn top(root: &Path, names: &Names<'_>, policy: &mut Policy) {
+    for path in entries(root) {
+        let name = folded(&path);
+        if name == ".config" {
+            policy.read_only.extend(
+                entries(&path).into_iter().filter(|below| names.config.contains(&folded(below).as_str())),
+            );
+        }
+        let known = names.folders.contains(&name.as_str()) || names.files.contains(&name.as_str());
+        if known && name != git::NAME {
+            policy.read_only.push(path);
+        }
+    }
+}
+
+/// What is there below: of other projects in the same root.
+fn deeper(root: &Path, policy: &mut Policy) {
+    let mut folders = vec![(root.to_owned(), 0)];
+    let mut looked = 0;
+    while let Some((folder, depth)) = folders.pop() {
+        looked += 1;
+        if looked > FOLDERS_MOST {
+            return;
+        }
+        for path in entries(&folder) {
+            let name = folded(&path);
+            if name == git::NAME {
+                if depth > 0 {
+                    git::carve_out(&folder, policy);
+                }
+            } else if HELD.contains(&name.as_str()) {
+                policy.read_only.push(path);
+            } else if depth < DEPTH && !PASSED_OVER.contains(&name.as_str()) && is_folder(&path) {
+                folders.push((path, depth + 1));
+            }
+        }
+    }
+}
+
+/// What can't be read has nothing that a command could write.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+fn folded(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+}

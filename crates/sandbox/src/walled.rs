@@ -1,0 +1,41 @@
+//! A command behind walls.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::{Hold, parent};
+
+/// A command behind walls.
+#[derive(Debug)]
+pub struct Walled {
+    /// The program to start.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// To be kept until the command has ended.
+    pub hold: Hold,
+}
+
+/// Why a policy can't be enforced.
+#[derive(Debug, thiserror::Error)]
+pub enum WrapError {
+    /// A path is relative, or has `..` where nothing is.
+    #[error("the sandbox takes no path like {}", .0.display())]
+    Path(PathBuf),
+    /// A path that is not there yet can't be kept from being made.
+    #[error("{} can't be kept from being made: {}", .0.display(), .1)]
+    Placeholder(PathBuf, std::io::Error),
+}
+
+impl Walled {
+    /// The command, ready for its environment and its pipes. It leads a session and a process group of its own
+    /// (so set no `process_group`), dies with the thread that spawns it (see [`parent::spawn`]), and a signal to
+    /// the group reaches what runs behind the walls without tearing them down; `SIGKILL` ends all of it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        parent::lead(&mut command);
+        command
+    }
+}

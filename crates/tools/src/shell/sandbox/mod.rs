@@ -1,0 +1,122 @@
+//! The sandbox around commands: which of them run in it, what they find there, and what is told of what it
+//! refused. The walls themselves are [`troupe_sandbox`]'s.
+
+mod excluded;
+mod inside;
+mod refused;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_core::policy::{Command, Walls};
+use troupe_core::ports::tool::Place;
+use troupe_sandbox::proxy::{Domains, Upstream};
+use troupe_sandbox::{Policy, Sandbox};
+
+pub use excluded::Excluded;
+pub(super) use inside::{Door, Inside, Plan};
+pub(super) use refused::Refused;
+
+/// Whether commands run in a sandbox.
+#[derive(Clone, Debug, Default)]
+pub enum Sandboxing {
+    /// No.
+    #[default]
+    Off,
+    /// Yes.
+    On(Arc<ShellSandbox>),
+    /// They are to, and it does not work: each is refused, with this reason.
+    Refused(String),
+}
+
+/// What a command may touch, by where it is run. Its network is [`ShellSandbox::network`]'s.
+pub type PolicyAt = Arc<dyn Fn(&Place) -> Policy + Send + Sync>;
+
+/// The sandbox around commands.
+pub struct ShellSandbox {
+    /// The walls of this machine.
+    pub sandbox: Sandbox,
+    /// What a command may touch.
+    pub policy: PolicyAt,
+    /// What it may reach; none leaves the network open.
+    pub network: Option<NetworkRules>,
+    /// A folder that only this user may enter, which lasts as long as the session: sockets and prologues lie in it.
+    pub folder: PathBuf,
+    /// Whether commands in it run without a question, where the walls can hold all that they should.
+    pub auto_allow: bool,
+    /// Whether a call may ask to run outside.
+    pub allow_unsandboxed: bool,
+    /// Commands that run outside.
+    pub excluded: Excluded,
+    /// What is refused and not worth a word: the start of a command (`*`: any), and pieces of what was refused.
+    pub ignored: Vec<(String, Vec<String>)>,
+}
+
+/// What a command may reach.
+#[derive(Clone, Debug, Default)]
+pub struct NetworkRules {
+    /// The lists.
+    pub domains: Domains,
+    /// Whether a person is asked about a host in neither.
+    pub asks: bool,
+    /// The proxy by which this machine reaches the internet.
+    pub upstream: Option<Upstream>,
+}
+
+/// Where a call's command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Inside,
+    /// Outside, since its call asks for that.
+    Left,
+    /// Outside, since the settings say so.
+    Excluded,
+}
+
+impl ShellSandbox {
+    pub(super) fn side(&self, input: &Value, parsed: &Command) -> Side {
+        let leaves = input.get("dangerouslyDisableSandbox").and_then(Value::as_bool).unwrap_or(false);
+        if leaves && self.allow_unsandboxed {
+            Side::Left
+        } else if self.excluded.covers(parsed) {
+            Side::Excluded
+        } else {
+            Side::Inside
+        }
+    }
+
+    /// What stands around a command, for the policy that judges it. Looks at the disk for links where there should
+    /// be files.
+    pub(super) fn walls(&self, side: Side, at: &Place) -> Walls {
+        match side {
+            Side::Left => Walls::Left,
+            Side::Excluded => Walls::None,
+            Side::Inside => {
+                let holds =
+                    || self.sandbox.wall().carves_out() && self.sandbox.unheld(&(self.policy)(at)).is_empty();
+                Walls::Sandbox { free: self.auto_allow && holds() }
+            }
+        }
+    }
+
+    /// Where commands keep what need not last.
+    pub(super) fn temp(&self) -> PathBuf {
+        temp_in(&self.folder)
+    }
+}
+
+/// The folder for temporary files below [`ShellSandbox::folder`].
+pub fn temp_in(folder: &Path) -> PathBuf {
+    folder.join("tmp")
+}
+
+impl fmt::Debug for ShellSandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShellSandbox")
+            .field("sandbox", &self.sandbox)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
