@@ -13,6 +13,7 @@ use super::decide::Judge;
 use super::explain::Notes;
 use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
 use super::level::{Finding, Level};
+use super::path::pattern_fits;
 use super::pattern::{Grip, Spelling};
 use super::protect::{is_protected, is_repository};
 use super::readonly;
@@ -165,9 +166,11 @@ impl Judge<'_> {
             ..Finding::new(level, reason)
         };
         if target.deed == Deed::Remove {
-            let whole_folder = target.glob && path.file_name().is_some_and(|name| name == "*");
+            let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            // A name of nothing but wildcards may be any name.
+            let whole_folder = target.glob && !name.contains(|c: char| c.is_alphanumeric() || c == '_');
             let lost = if whole_folder { path.parent().unwrap_or(path) } else { path };
-            if self.is_critical(lost) || is_repository(path) {
+            if self.is_critical(lost) || is_repository(path) || (target.glob && may_be_repository(&name)) {
                 return found(Level::Bound, format!("it removes or moves {shown}"));
             }
             if !self.is_inside(path) {
@@ -189,13 +192,15 @@ impl Judge<'_> {
     /// Words of any program against the rules that deny reading: the file may be read, so nothing allows it.
     fn by_operand(&self, word: &Word, part: &Simple, command: &Command) -> Finding {
         if matches!(part.words.first().map(Word::text), Some("echo" | "printf"))
-            || word.text().starts_with('-') && !word.text().contains('=')
+            || word.text().starts_with("--") && !word.text().contains('=')
         {
             return Finding::free();
         }
         let text = word.text();
         let after_key = text.rfind(['=', ':', '@']).map(|at| &text[at + 1..]);
-        for text in [Some(text), after_key].into_iter().flatten().filter(|text| !text.is_empty()) {
+        // `-fx`: the value of a letter.
+        let glued = text.strip_prefix('-').filter(|_| !text.starts_with("--")).and_then(|rest| rest.get(1..));
+        for text in [Some(text), after_key, glued].into_iter().flatten().filter(|text| !text.is_empty()) {
             let Some(path) = super::target::path_of_text(text, word.home, part, self.place) else { continue };
             let uses = paths_of(&path, command);
             for path in [&uses.typed, &uses.resolved] {
@@ -432,6 +437,12 @@ impl Judge<'_> {
                 })
         }
     }
+}
+
+/// Whether a wildcard may stand for the repository's own folder, or for the folder above.
+fn may_be_repository(pattern: &str) -> bool {
+    let hidden = pattern.starts_with(['.', '[']);
+    hidden && [".git", ".."].iter().any(|name| pattern_fits(pattern, name))
 }
 
 /// A path with where it leads, as far as somebody has looked.

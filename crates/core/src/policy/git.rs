@@ -311,6 +311,31 @@ const RUNS: &[&str] = &[
     "fast-import",
     "bugreport",
     "request-pull",
+    "verify-commit",
+    "verify-tag",
+    "cvsimport",
+    "cvsexportcommit",
+    "archimport",
+    "quiltimport",
+];
+
+/// The other sub-commands. What is in neither list is an alias, which may run anything, or a program.
+#[rustfmt::skip]
+const KNOWN: &[&str] = &[
+    "add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file",
+    "check-attr", "check-ignore", "check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry",
+    "cherry-pick", "clean", "clone", "column", "commit", "commit-graph", "commit-tree", "count-objects",
+    "describe", "diff", "diff-files", "diff-index", "diff-tree", "fast-export", "fetch", "fetch-pack",
+    "fmt-merge-msg", "for-each-ref", "format-patch", "fsck", "gc", "get-tar-commit-id", "grep", "hash-object",
+    "index-pack", "init", "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo",
+    "mailsplit", "merge", "merge-base", "merge-file", "merge-index", "merge-tree", "mktag", "mktree",
+    "multi-pack-index", "mv", "name-rev", "notes", "pack-objects", "pack-redundant", "pack-refs", "patch-id",
+    "prune", "prune-packed", "pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack",
+    "replace", "rerere", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "send-pack", "shortlog",
+    "show", "show-branch", "show-index", "show-ref", "sparse-checkout", "stage", "stash", "status",
+    "stripspace", "submodule", "switch", "symbolic-ref", "tag", "unpack-file", "unpack-objects",
+    "update-index", "update-ref", "update-server-info", "var", "verify-pack", "version", "whatchanged",
+    "worktree", "write-tree",
 ];
 
 /// Long options of any sub-command that run a program, write a file, or open an editor.
@@ -339,16 +364,23 @@ const POWERS: &[&str] = &[
     "textconv",
     "paginate",
     "filters",
+    "help",
+    "edit-todo",
+    "export-marks",
+    "unsafe-paths",
 ];
 
 /// Why a `git` command asks even when a rule allows it.
-pub(super) fn hazard(words: &[&str]) -> Option<String> {
+pub(super) fn hazard(words: &[&str], named: usize) -> Option<String> {
     let Some(rest) = after_globals(words) else {
         return Some("an option of git moves the repository, its programs or its settings".into());
     };
     let (sub, rest) = rest.split_first()?;
     if RUNS.contains(sub) {
         return Some(format!("`git {sub}` runs programs or sets what runs"));
+    }
+    if !KNOWN.contains(sub) && named < 2 {
+        return Some(format!("`git {sub}` may be an alias"));
     }
     for word in rest.iter().take_while(|word| **word != "--") {
         if let Some(long) = word.strip_prefix("--") {
@@ -362,35 +394,47 @@ pub(super) fn hazard(words: &[&str]) -> Option<String> {
             return Some("the address may run a program".into());
         }
     }
+    // What follows a message's letter in a bundle is the message.
+    let letters_of = |word: &'_ str| -> Option<String> {
+        let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'))?;
+        let end = bundle.find(['m', 'F']).map_or(bundle.len(), |at| at + 1);
+        Some(bundle[..end].to_owned())
+    };
     let has = |letters: &str| {
-        rest.iter().any(|w| {
-            w.strip_prefix('-')
-                .is_some_and(|bundle| !bundle.starts_with('-') && bundle.chars().any(|c| letters.contains(c)))
-        })
+        rest.iter().filter_map(|w| letters_of(w)).any(|own| own.contains(|c| letters.contains(c)))
     };
     let first = rest.iter().find(|w| !w.starts_with('-')).copied().unwrap_or("");
     let risky = match *sub {
         "bisect" => matches!(first, "run" | "visualize" | "view"),
         "submodule" => !matches!(first, "status" | "summary" | ""),
-        "rebase" => has("xi"),
+        "rebase" => has("xiSs") || rest.contains(&"--continue"),
+        "merge" => has("sSe") || rest.contains(&"--continue"),
+        "cherry-pick" => has("eS") || rest.contains(&"--continue"),
+        "revert" => {
+            has("eS")
+                || !(rest.contains(&"--no-edit")
+                    || has("n")
+                    || ["--abort", "--quit", "--skip", "--no-commit"].iter().any(|o| rest.contains(o)))
+        }
         "grep" => has("O"),
         "clone" | "fetch" | "pull" | "push" | "ls-remote" | "init" => has("uc") && matches!(*sub, "clone"),
-        "add" => has("eip"),
+        "add" | "stage" => has("eip") || rest.iter().any(|w| w.starts_with("--pa")),
         "commit" => {
-            let said = has("mFCt")
+            let said = has("mFC")
                 || rest.iter().any(|w| {
                     ["--message", "--file", "--no-edit", "--reuse-message", "--fixup", "--dry-run"]
                         .iter()
                         .any(|o| w.starts_with(o))
                 });
-            has("e") && !has("m") || rest.contains(&"-e") || !said
+            has("e") && !has("m") || rest.contains(&"-e") || has("tSp") || rest.contains(&"--patch") || !said
         }
-        "tag" => has("asu") && !has("mF"),
+        "tag" => has("suv") || has("a") && !has("mF"),
         "notes" => matches!(first, "edit" | "add" if !has("mF")),
         "archive" | "format-patch" | "bundle" => has("o") || rest.iter().any(|w| w.starts_with("--rem")),
         "remote" => matches!(first, "add" | "set-url"),
         "worktree" | "replace" => matches!(first, "--edit"),
-        "apply" | "am" => has("i"),
+        "am" => has("i"),
+        "apply" => rest.iter().any(|w| w.starts_with("--directory")),
         "difftool" => true,
         _ => false,
     };

@@ -2,130 +2,10 @@
 //! which one runs, or run a text.
 
 use super::command::{RedirectKind, Simple};
-use super::options::abbreviates;
+use super::power::power;
 use super::script;
 use super::wrapper::{SHELLS, base_name, layers};
 use super::{git, readonly};
-
-/// A program with options that run programs: letters, long names, whole words.
-struct Power {
-    names: &'static [&'static str],
-    letters: &'static str,
-    long: &'static [&'static str],
-    /// Sub-commands or words.
-    words: &'static [&'static str],
-}
-
-const fn power(
-    names: &'static [&'static str],
-    letters: &'static str,
-    long: &'static [&'static str],
-    words: &'static [&'static str],
-) -> Power {
-    Power { names, letters, long, words }
-}
-
-const POWERS: &[Power] = &[
-    power(
-        &["man", "apropos"],
-        "PHXTZ",
-        &["pager", "html", "gxditview", "troff-device", "preprocessor", "config-file"],
-        &[],
-    ),
-    power(&["sort"], "T", &["compress-program", "temporary-directory", "files0-from"], &[]),
-    power(&["history"], "awrcd", &[], &[]),
-    power(&["fc"], "es", &[], &[]),
-    power(&["rg"], "z", &["pre", "hostname-bin", "search-zip"], &[]),
-    power(&["ag", "ack"], "", &["pager", "ackrc"], &[]),
-    power(&["fd", "fdfind"], "xX", &["exec", "exec-batch"], &[]),
-    power(
-        &["tar", "bsdtar", "gtar"],
-        "IFP",
-        &[
-            "checkpoint-action",
-            "to-command",
-            "use-compress-program",
-            "rsh-command",
-            "rmt-command",
-            "info-script",
-            "new-volume-script",
-            "absolute-names",
-        ],
-        &[],
-    ),
-    power(
-        &["less", "more", "most"],
-        "oOkKt",
-        &["lesskey-file", "lesskey-src", "log-file", "LOG-FILE", "lesskey-content", "tag"],
-        &[],
-    ),
-    power(
-        &["vim", "vi", "nvim", "view", "ex", "gvim", "vimdiff"],
-        "cSsuUwWilE",
-        &["cmd", "remote", "servername"],
-        &[],
-    ),
-    power(
-        &["emacs", "emacsclient"],
-        "leLf",
-        &["eval", "execute", "load", "funcall", "script", "batch", "batch"],
-        &[],
-    ),
-    power(&["nano", "pico"], "sT", &["speller", "rcfile"], &[]),
-    power(&["zip"], "T", &["test", "unzip-command"], &["-TT", "-T"]),
-    power(&["ssh"], "oFIJLRDPES", &[], &[]),
-    power(&["scp", "sftp"], "oFSDJ", &[], &[]),
-    power(&["rsync"], "e", &["rsh", "rsync-path", "config", "password-file"], &[]),
-    power(&["curl"], "KT", &["config", "engine", "upload-file", "netrc-file", "unix-socket"], &[]),
-    power(&["wget"], "ei", &["execute", "use-askpass", "config", "input-file"], &[]),
-    power(&["make", "gmake"], "fCI", &["eval", "file", "makefile", "directory", "include-dir"], &[]),
-    power(&["ninja"], "t", &[], &[]),
-    power(&["cargo"], "C", &["config", "manifest-path"], &[]),
-    power(
-        &["npm", "pnpm", "yarn", "bun"],
-        "",
-        &["script-shell", "node-options", "scripts-prepend-node-path", "prefix", "cwd", "dir"],
-        &["exec", "x", "dlx", "config", "set", "explore", "edit"],
-    ),
-    power(
-        &["go"],
-        "",
-        &[],
-        &["generate", "env", "tool", "-toolexec", "-exec", "-C", "-vettool", "-overlay", "-modfile"],
-    ),
-    power(&["gh"], "", &["web", "editor"], &["alias", "extension", "config", "codespace"]),
-    power(&["pytest"], "pc", &["rootdir", "confcutdir", "config-file"], &[]),
-    power(&["docker", "podman"], "H", &["host", "config", "context"], &["exec", "run", "cp"]),
-    power(&["kubectl"], "", &["kubeconfig"], &["exec", "edit", "cp", "debug", "plugin"]),
-    power(&["gdb", "lldb"], "xoksp", &["eval-command", "command", "ex", "args"], &[]),
-    power(&["tcpdump"], "z", &["postrotate-command"], &[]),
-    power(&["journalctl", "systemctl", "loginctl"], "", &["root", "edit"], &["edit"]),
-    power(&["psql"], "cf", &["command", "file"], &[]),
-    power(&["sqlite3"], "", &["cmd", "init"], &["-cmd", "-init"]),
-    power(&["mysql"], "e", &["execute", "pager", "tee"], &[]),
-    power(&["pip", "pip3"], "", &["config-settings", "global-option"], &["config"]),
-    power(&["gpg"], "", &["exec", "photo-viewer", "options", "homedir", "agent-program"], &[]),
-    power(&["mail", "mailx", "mutt"], "FeS", &[], &[]),
-    power(&["date"], "sf", &["set", "file"], &[]),
-    power(&["hostname"], "Fb", &["file"], &[]),
-    power(&["split"], "", &["filter"], &[]),
-    power(&["env", "printenv"], "", &[], &[]),
-    power(&["ip", "tc"], "b", &["batch", "force"], &["exec"]),
-    power(&["crontab"], "er", &[], &[]),
-    power(&["read"], "aip", &[], &[]),
-    power(&["printf"], "v", &[], &[]),
-    power(&["hg"], "", &["config"], &["--config"]),
-    power(&["jq"], "L", &["library-path"], &[]),
-    power(&["tree"], "R", &[], &[]),
-    power(&["ping"], "", &[], &[]),
-    power(&["file"], "mC", &["magic-file", "compile"], &[]),
-    power(&["ld", "gcc", "cc", "g++", "clang"], "B", &["plugin", "wrapper"], &["-wrapper"]),
-    power(&["openssl"], "", &["engine"], &["-engine", "-provider"]),
-    power(&["ffmpeg"], "", &[], &[]),
-    power(&["unzip"], "", &[], &[]),
-    power(&["xdg-open", "open", "start", "sensible-browser"], "abe", &[], &[]),
-    power(&["time"], "o", &["output"], &[]),
-];
 
 /// Builtins that run text, change which program runs, or evaluate their words again.
 const SETTINGS: &[&str] = &[
@@ -159,6 +39,29 @@ const SETTINGS: &[&str] = &[
     "disown",
     "kill",
     "exec",
+];
+
+/// Programs that run what they read or what is typed into them, or hand their words to another program.
+const RUNNERS: &[&str] = &[
+    "script",
+    "tmux",
+    "screen",
+    "at",
+    "batch",
+    "ed",
+    "gdb",
+    "lldb",
+    "ftp",
+    "psql",
+    "mysql",
+    "mariadb",
+    "mongosh",
+    "redis-cli",
+    "xdg-open",
+    "sensible-browser",
+    "sensible-editor",
+    "sensible-pager",
+    "gitk",
 ];
 
 /// Programs that run a text or a file as a program, and the letters that may stand before the file.
@@ -201,8 +104,10 @@ const INTERPRETERS: &[(&str, &str)] = &[
     ("m4", ""),
     ("bc", "lqs"),
     ("dc", ""),
-    ("ed", ""),
     ("ex", ""),
+    ("pypy", "uBOEsSIqd"),
+    ("jshell", ""),
+    ("fish", ""),
     ("gnuplot", ""),
     ("octave", ""),
 ];
@@ -242,6 +147,9 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
     if SETTINGS.contains(&name) {
         return Some(format!("`{name}` changes or runs what the shell does next"));
     }
+    if RUNNERS.contains(&name) && named <= 1 {
+        return Some(format!("`{name}` runs what it reads or is given"));
+    }
     let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     if SHELLS.contains(&name) {
         return interpreter(name, "euxvn", rest, part);
@@ -250,8 +158,8 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         return interpreter(name, letters, rest, part);
     }
     match name {
-        "git" => return git::hazard(words),
-        "find" | "fd" => {
+        "git" => return git::hazard(words, named),
+        "find" => {
             let risky = ["-delete", "-exec", "-execdir", "-ok", "-okdir", "-fls", "-files0-from"];
             let word = rest.iter().find(|w| risky.contains(w) || w.starts_with("-fprint"))?;
             return Some(format!("`{word}` of find writes or runs a program"));
@@ -262,11 +170,29 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
             return Some("the test evaluates its words again".into());
         }
         "echo" => return None,
+        "crontab" if rest != ["-l"] => return Some("`crontab` sets what runs later".into()),
+        "gh" if rest.contains(&"--") => return Some("what follows `--` goes to git".into()),
         "read" | "wait" | "getopts" if rest.iter().any(|w| w.contains('[')) => {
             return Some(format!("`{name}` evaluates its words again"));
         }
-        "sqlite3" if rest.iter().any(|w| w.starts_with('.')) => {
+        "sqlite3"
+            if rest.iter().any(|w| w.trim_start().starts_with('.'))
+                || rest.iter().filter(|w| !w.starts_with('-')).count() < 2 =>
+        {
             return Some("a command of sqlite3 may run a program".into());
+        }
+        "cmake" | "tsc" if leads_out(rest) => return Some(format!("`{name}` is led out of the workspace")),
+        "tar" | "bsdtar" | "gtar" if names_host(rest) => {
+            return Some("the archive is on another machine, which a program reaches".into());
+        }
+        "cargo" | "rustc" if rest.first().is_some_and(|w| w.starts_with('+')) => {
+            return Some("it chooses which compiler runs".into());
+        }
+        "gcc" | "cc" | "g++" | "clang" | "clang++" | "rustc" if rest.iter().any(|w| w.starts_with('@')) => {
+            return Some(format!("`{name}` reads options from a file"));
+        }
+        "docker" | "podman" if is_built_from_elsewhere(rest) => {
+            return Some(format!("`{name}` is told which file to build or start from"));
         }
         "less" | "more" | "vim" | "vi" | "nvim" | "view" | "emacs" | "nano" | "most"
             if rest.iter().any(|w| w.starts_with('+')) =>
@@ -281,12 +207,41 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         }
         _ => {}
     }
-    POWERS.iter().filter(|power| power.names.contains(&name)).find_map(|power| power.found(name, rest, named))
+    power(name, words, named)
+}
+
+/// Whether a word, or the value in one, is a path that may lead out of the workspace.
+fn leads_out(rest: &[&str]) -> bool {
+    rest.iter().any(|word| {
+        let value =
+            word.trim_start_matches(|c: char| c == '-' || c.is_ascii_alphabetic()).trim_start_matches('=');
+        [*word, value]
+            .iter()
+            .any(|text| text.starts_with(['/', '~']) || text.split('/').any(|name| name == ".."))
+    })
+}
+
+/// Whether an archive of `tar` is `host:file`.
+fn names_host(rest: &[&str]) -> bool {
+    !rest.contains(&"--force-local")
+        && rest.iter().any(|word| {
+            let host = word.split('/').next().unwrap_or_default();
+            !word.starts_with("--") && host.contains(':')
+        })
+}
+
+/// `docker build -f x`, `docker compose -f x`: `-f` is another thing elsewhere.
+fn is_built_from_elsewhere(rest: &[&str]) -> bool {
+    rest.iter()
+        .find(|w| !w.starts_with('-'))
+        .is_some_and(|sub| matches!(*sub, "build" | "buildx" | "compose"))
+        && rest.iter().any(|w| (w.starts_with("-f") || w.starts_with("--file")) && *w != "-")
 }
 
 /// Whether a word sets a variable of make that names a program.
 fn sets_shell(word: &str) -> bool {
-    word.split_once('=').is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS"))
+    word.split_once('=')
+        .is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS") || key == "MAKE")
 }
 
 /// Whether a test compares numbers that are none: those are evaluated.
@@ -295,36 +250,11 @@ fn is_arithmetic(rest: &[&str]) -> bool {
     compares && rest.iter().any(|w| w.contains('['))
 }
 
-impl Power {
-    fn found(&self, name: &str, rest: &[&str], named: usize) -> Option<String> {
-        for (at, word) in rest.iter().enumerate() {
-            if *word == "--" {
-                break;
-            }
-            let hit = if let Some(long) = word.strip_prefix("--") {
-                self.long.iter().any(|own| abbreviates(long, own)) || self.words.contains(word)
-            } else if let Some(bundle) = word.strip_prefix('-') {
-                self.words.iter().any(|own| word.split('=').next() == Some(*own))
-                    || bundle.chars().any(|c| self.letters.contains(c))
-            } else {
-                // A sub-command that stands in the rule is what the rule is about.
-                self.words.contains(word) && at + 1 >= named
-            };
-            if hit {
-                return Some(format!("`{word}` of {name} may run a program or write a file"));
-            }
-        }
-        // Old bundles without a dash: `tar cIf`.
-        let old = self.names.contains(&"tar")
-            && rest.first().is_some_and(|w| {
-                !w.starts_with('-') && w.contains(['I', 'F', 'P']) && !w.contains(['.', '/'])
-            });
-        old.then(|| format!("an option of {name} may run a program"))
-    }
-}
-
 /// Why an interpreter asks: unless it runs a file, and says no more than how.
 fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Option<String> {
+    if matches!(name, "deno") && rest.first().is_some_and(|sub| matches!(*sub, "eval" | "repl")) {
+        return Some(format!("`{name}` runs a text"));
+    }
     let mut words = rest.iter();
     for word in words.by_ref() {
         if !word.starts_with('-') && !word.starts_with('+') {

@@ -67,7 +67,9 @@ impl<'a> Options<'a> {
             options.short.extend(words[1].chars());
         }
         for word in words.iter().skip(if bundled { 2 } else { 1 }).copied() {
-            if only_operands || !word.starts_with('-') || word == "-" {
+            if options.operands.is_empty() && word.starts_with('+') && words[0] == "cargo" {
+                // The toolchain.
+            } else if only_operands || !word.starts_with('-') || word == "-" {
                 if after_option {
                     options.maybe_values.push(options.operands.len());
                     if git
@@ -142,4 +144,27 @@ impl<'a> Options<'a> {
 pub(super) fn abbreviates(given: &str, name: &str) -> bool {
     let given = given.split('=').next().unwrap_or(given);
     !given.is_empty() && name.starts_with(given)
+}
+
+/// The value that `word`, perhaps with the one behind it, gives to `option`, and how many words that takes.
+pub(super) fn value_of<'a>(option: &str, word: &'a str, next: Option<&'a str>) -> Option<(&'a str, usize)> {
+    let letter =
+        option.strip_prefix('-').filter(|rest| rest.chars().count() == 1).and_then(|l| l.chars().next());
+    let is_name = |name: &str| match (letter, option.strip_prefix("--")) {
+        (Some(letter), _) => SAME.iter().any(|(c, long)| *c == letter && abbreviates(name, long)),
+        (None, Some(own)) => abbreviates(name, own),
+        (None, None) => false,
+    };
+    if let Some(long) = word.strip_prefix("--") {
+        if !is_name(long) {
+            return None;
+        }
+        return long.split_once('=').map(|(_, value)| (value, 1)).or_else(|| Some((next?, 2)));
+    }
+    let letter = letter.or_else(|| {
+        let own = option.strip_prefix("--")?;
+        SAME.iter().find(|(_, long)| *long == own).map(|(c, _)| *c)
+    })?;
+    let value = word.strip_prefix('-')?.split_once(letter)?.1;
+    if value.is_empty() { Some((next?, 2)) } else { Some((value, 1)) }
 }

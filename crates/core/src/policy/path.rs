@@ -133,15 +133,19 @@ impl PathPattern {
             return self.wide;
         }
         let spell = |text: &str| if folds { fold(text) } else { text.to_owned() };
-        let path = spell(&text);
+        let spelled = spell(&text);
         let anchor = match &self.anchor {
             Anchor::Folder(folder) => folder.as_path(),
             Anchor::Home => &place.home,
             Anchor::Workspace => workspace,
+            // What a name allows, it allows where the agent works.
+            Anchor::Anywhere if !self.wide && !place.roots.iter().any(|root| path.starts_with(root)) => {
+                return false;
+            }
             Anchor::Anywhere => Path::new("/"),
         };
         let anchor = spell(&clean(anchor).to_string_lossy());
-        let Some(rest) = path.strip_prefix(anchor.trim_end_matches('/')) else { return false };
+        let Some(rest) = spelled.strip_prefix(anchor.trim_end_matches('/')) else { return false };
         if !rest.is_empty() && !rest.starts_with('/') {
             return false;
         }
@@ -212,6 +216,11 @@ impl PathPattern {
             || folder.starts_with(&start)
             || self.resolved.as_ref().is_some_and(|resolved| resolved.starts_with(folder))
     }
+}
+
+/// Whether a wildcard of the shell may stand for a name. Says yes when it can't tell.
+pub(super) fn pattern_fits(pattern: &str, name: &str) -> bool {
+    compile(pattern).map_or(true, |glob| glob.is_match(name))
 }
 
 fn compile(glob: &str) -> Result<GlobMatcher, String> {

@@ -1,7 +1,7 @@
 //! The command pattern of a `Bash(…)` rule. Rules that deny or ask match widely, in any spelling; rules
 //! that allow match what was written and little else.
 
-use super::options::Options;
+use super::options::{Options, value_of};
 use super::wildcard::Wildcard;
 use super::words;
 use super::wrapper::base_name;
@@ -131,24 +131,12 @@ impl CommandPattern {
         if !Wildcard::new(base_name(program)).matches(given_program) || (own.len() == 1 && glued) {
             return false;
         }
-        let (ours, theirs) = (Options::of(&own), Options::of(given));
-        if !ours.is_within(&theirs) {
-            return false;
-        }
         let open = self.open || glued;
-        if !open && ours.count() != theirs.count() {
-            return false;
+        if covers_words(&own, given, open, home) {
+            return true;
         }
-        let wanted = ours.operands.join(" ");
-        let wild = Wildcard::new(&wanted);
-        let longer = Wildcard::new(&format!("{wanted} *"));
-        theirs.readings(open).iter().any(|operands| {
-            let text = operands.join(" ");
-            let texts = [text.replace(home, "~"), text];
-            texts
-                .iter()
-                .any(|text| wild.matches(text) || (open && (wanted.is_empty() || longer.matches(text))))
-        })
+        let (own, given) = without_values(&own, given);
+        open && own.len() < self.words.as_ref().map_or(0, Vec::len) && covers_words(&own, &given, open, home)
     }
 
     fn literal(&self) -> Option<Vec<String>> {
@@ -161,4 +149,44 @@ impl CommandPattern {
         let words = self.words.as_deref().unwrap_or_default();
         words.iter().take_while(|word| Wildcard::new(word).is_literal()).count()
     }
+}
+
+/// Whether the options of a rule are all there, and its operands in their order.
+fn covers_words(own: &[&str], given: &[&str], open: bool, home: &str) -> bool {
+    let (ours, theirs) = (Options::of(own), Options::of(given));
+    if !ours.is_within(&theirs) || (!open && ours.count() != theirs.count()) {
+        return false;
+    }
+    let wanted = ours.operands.join(" ");
+    let wild = Wildcard::new(&wanted);
+    let longer = Wildcard::new(&format!("{wanted} *"));
+    theirs.readings(open).iter().any(|operands| {
+        let text = operands.join(" ");
+        let texts = [text.replace(home, "~"), text];
+        texts.iter().any(|text| wild.matches(text) || (open && (wanted.is_empty() || longer.matches(text))))
+    })
+}
+
+/// Both without the options of the rule that have a value, where the command has them too: `-X POST`, `-XPOST`
+/// and `--request=POST` are one.
+fn without_values<'a>(own: &[&'a str], given: &[&'a str]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (mut ours, mut theirs) = (own.to_vec(), given.to_vec());
+    let mut at = 1;
+    while at + 1 < ours.len() {
+        let (option, value) = (ours[at], Wildcard::new(ours[at + 1]));
+        let is_option = option.starts_with('-') && !ours[at + 1].starts_with('-');
+        let found = (1..theirs.len()).filter(|_| is_option).find_map(|place| {
+            let next = theirs.get(place + 1).copied();
+            value_of(option, theirs[place], next)
+                .filter(|(text, _)| value.matches(text))
+                .map(|(_, len)| (place, len))
+        });
+        if let Some((place, len)) = found {
+            theirs.drain(place..place + len);
+            ours.drain(at..at + 2);
+        } else {
+            at += 1;
+        }
+    }
+    (ours, theirs)
 }

@@ -172,6 +172,7 @@ const READERS: &[Reader] = &[
     ),
     reader("cd", "LPe", "", &[], Files),
     // Beyond the first set: they read, and neither run programs nor print the environment.
+    reader("wait", "", "", &[], Most(0)),
     reader("true", "", "", &[], Text),
     reader("false", "", "", &[], Text),
     reader(":", "", "", &[], Text),
@@ -259,6 +260,9 @@ const FIND: &[(&str, usize)] = &[
     ("-group", 1),
     ("-links", 1),
     ("-inum", 1),
+    ("-newer", 1),
+    ("-newermm", 1),
+    ("-samefile", 1),
     ("-printf", 1),
     ("-regextype", 1),
     ("-print", 0),
@@ -304,6 +308,8 @@ pub(super) fn reads(part: &Simple) -> Option<Vec<&Word>> {
     }
     let rest = &part.words[1..];
     match program.text() {
+        // Without a folder it leads home; `-` is wherever it was before.
+        "cd" if rest.iter().all(|w| w.text().starts_with('-')) => None,
         "git" => git::reads(&part.texts()).then(|| git::files(rest)),
         "find" => find(rest),
         "test" | "[" | "[[" => test(program.text(), rest),
@@ -322,11 +328,19 @@ pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bo
     let named =
         takes_any_name(program) || !part.words.iter().any(|w| w.glob && w.raw.starts_with(['*', '?', '[']));
     let nested = part.texts().first() == Some(&"git") && part.folder != super::Folder::default();
+    let here = Word::plain(".");
+    let stays = path_is_text(program) || part.folder == super::Folder::Unknown || inside(&here);
     part.assignments.is_empty()
         && named
         && !nested
+        && stays
         // A name that a wildcard finds may be a link that leads anywhere.
         && reads(part).is_some_and(|files| files.into_iter().all(|word| !word.glob && inside(word)))
+}
+
+/// Whether its words are text, wherever it runs.
+fn path_is_text(program: &str) -> bool {
+    READERS.iter().any(|reader| reader.name == program && reader.operands == Text)
 }
 
 /// Whether no file name can be an option that makes the program do more than read.
@@ -446,14 +460,18 @@ impl Reader {
 
 fn find(rest: &[Word]) -> Option<Vec<&Word>> {
     let starts = rest.iter().take_while(|w| !w.text().starts_with(['-', '(', '!'])).count();
+    let mut files: Vec<&Word> = rest[..starts].iter().collect();
     let mut words = rest[starts..].iter();
     while let Some(word) = words.next() {
         let (_, takes) = FIND.iter().find(|(name, _)| *name == word.text())?;
         if *takes > 0 {
-            words.next()?;
+            let value = words.next()?;
+            if word.text().starts_with("-newer") || word.text() == "-samefile" {
+                files.push(value);
+            }
         }
     }
-    Some(rest[..starts].iter().collect())
+    Some(files)
 }
 
 fn test<'w>(program: &str, rest: &'w [Word]) -> Option<Vec<&'w Word>> {

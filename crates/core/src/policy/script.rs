@@ -112,12 +112,23 @@ fn is_plain_sed(script: &str) -> bool {
                 let Some(after) = after_substitution(after) else { return false };
                 after
             }
-            'a' | 'i' | 'c' => {
-                after.split_once('\n').filter(|_| !after.starts_with('\\')).map_or("", |(_, rest)| rest)
-            }
+            'a' | 'i' | 'c' => after_text(after),
             _ => return false,
         };
     }
+}
+
+/// What follows the text of `a`, `i` or `c`: it goes on as long as its lines end in a backslash.
+fn after_text(text: &str) -> &str {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '\\' => escaped = !escaped,
+            '\n' if !escaped => return &text[at..],
+            _ => escaped = false,
+        }
+    }
+    ""
 }
 
 /// What follows the addresses in front of a command.

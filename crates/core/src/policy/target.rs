@@ -7,6 +7,7 @@ use crate::ports::tool::Place;
 use super::archive::tar_archive;
 use super::command::{Folder, RedirectKind, Simple, Word};
 use super::copy::landings;
+use super::output::outputs;
 use super::path::{absolute, clean};
 use super::readonly::{is_long, is_sink};
 use super::script::in_place;
@@ -96,49 +97,12 @@ const WRITERS: &[Writer] = &[
     writer("patch", "pdio", 0, Shape::Writes),
     writer("split", "abCln", 0, Shape::Writes),
     writer("dos2unix", "", 0, Shape::Writes),
-];
-
-/// Options that name a file or folder to write to: program, letters, long names.
-const OUTPUTS: &[(&str, &str, &[&str])] = &[
-    ("sort", "o", &["output"]),
-    ("tree", "o", &[]),
-    (
-        "curl",
-        "oDc",
-        &[
-            "output",
-            "output-dir",
-            "dump-header",
-            "cookie-jar",
-            "trace",
-            "trace-ascii",
-            "stderr",
-            "libcurl",
-            "etag-save",
-            "hsts",
-            "alt-svc",
-        ],
-    ),
-    (
-        "wget",
-        "OoPa",
-        &["output-document", "output-file", "append-output", "directory-prefix", "save-cookies"],
-    ),
-    ("gcc", "o", &[]),
-    ("cc", "o", &[]),
-    ("clang", "o", &[]),
-    ("tar", "C", &["directory"]),
-    ("unzip", "d", &[]),
-    ("cp", "t", &["target-directory"]),
-    ("mv", "t", &["target-directory"]),
-    ("ln", "t", &["target-directory"]),
-    ("install", "t", &["target-directory"]),
-    ("git", "", &["output"]),
-    ("openssl", "", &["out"]),
-    ("pandoc", "o", &["output"]),
-    ("iconv", "o", &["output"]),
-    ("gpg", "o", &["output"]),
-    ("patch", "od", &["output", "directory"]),
+    writer("ffmpeg", "ifctr", 0, Shape::Copies),
+    writer("convert", "", 0, Shape::Copies),
+    writer("magick", "", 0, Shape::Copies),
+    writer("objcopy", "IOjR", 0, Shape::Copies),
+    writer("strip", "KNRo", 0, Shape::Writes),
+    writer("mogrify", "", 0, Shape::Writes),
 ];
 
 /// Programs that read their operands.
@@ -363,7 +327,7 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
         }
         // The second operand is written.
         "uniq" | "xxd" => {
-            for (at, word) in operands(rest, "fswNclgos").into_iter().enumerate() {
+            for (at, word) in operands_or_stdin(rest, "fswNclgos").into_iter().enumerate() {
                 push(if at == 1 { Deed::Write } else { Deed::Read }, word);
             }
         }
@@ -391,7 +355,10 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
 
 impl Writer {
     fn targets(&self, rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
-        let files: Vec<&Word> = operands(rest, self.values).into_iter().skip(self.skip).collect();
+        // `chmod --reference=a b` has no mode.
+        let given = rest.iter().any(|w| is_long(w.text(), &["reference"]));
+        let skip = if given { 0 } else { self.skip };
+        let files: Vec<&Word> = operands(rest, self.values).into_iter().skip(skip).collect();
         let removes = self.name == "rsync"
             && rest.iter().any(|w| {
                 is_long(w.text(), &["delete", "remove-source-files"]) || w.text().starts_with("--delete")
@@ -426,15 +393,18 @@ impl Writer {
 
 /// Words that are no options, and no values of those whose letters are given.
 fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
+    operands_or_stdin(rest, values).into_iter().filter(|word| word.text() != "-").collect()
+}
+
+/// The same with `-`, which stands for the standard input or output.
+fn operands_or_stdin<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
     let mut found = Vec::new();
     let mut options = true;
     let mut words = rest.iter();
     while let Some(word) = words.next() {
         let text = word.text();
         if !options || !text.starts_with('-') || text == "-" {
-            if text != "-" {
-                found.push(word);
-            }
+            found.push(word);
         } else if text == "--" {
             options = false;
         } else if text.len() == 2 && !text.starts_with("--") && values.contains(&text[1..]) {
@@ -444,44 +414,23 @@ fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
     found
 }
 
-/// The values of options that name what is written.
-fn outputs(name: &str, rest: &[Word]) -> Vec<Word> {
-    let Some((_, letters, longs)) = OUTPUTS.iter().find(|(program, ..)| *program == name) else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    for (at, word) in rest.iter().enumerate() {
-        let text = word.text();
-        let next = || rest.get(at + 1).cloned();
-        if text == "--" {
-            break;
-        }
-        if text.starts_with("--") {
-            if is_long(text, longs) {
-                found.extend(match text.find('=') {
-                    Some(eq) => Some(tail(word, eq + 1)),
-                    None => next(),
-                });
-            }
-        } else if text.strip_prefix('-').is_some_and(|name| longs.contains(&name)) {
-            found.extend(next());
-        } else if let Some(bundle) = text.strip_prefix('-')
-            && let Some((i, c)) = bundle.char_indices().find(|(_, c)| letters.contains(*c))
-        {
-            let value = 1 + i + c.len_utf8();
-            found.extend(if value < text.len() { Some(tail(word, value)) } else { next() });
-        }
-    }
-    found.retain(|word| word.text() != "-" && !is_sink(word.text()));
-    found
-}
-
 fn git(rest: &[Word], push: &mut impl FnMut(Deed, &Word)) {
     let texts: Vec<&str> = rest.iter().map(Word::text).collect();
     let sub = texts.iter().position(|text| !text.starts_with('-')).unwrap_or(0);
     match texts.get(sub) {
         Some(&"rm") => operands(&rest[sub + 1..], "").into_iter().for_each(|word| push(Deed::Remove, word)),
         Some(&"mv") => writer("mv", "", 0, Shape::Moves).targets(&rest[sub + 1..], push),
+        // Of `checkout`, what stands before `--` is a branch, or a file.
+        Some(&kind @ ("clean" | "restore" | "checkout")) => {
+            let (values, deed) = match kind {
+                "clean" => ("e", Deed::Remove),
+                "restore" => ("s", Deed::Write),
+                _ => ("bB", Deed::Write),
+            };
+            for word in operands(&rest[sub + 1..], values) {
+                push(deed, word);
+            }
+        }
         Some(&kind @ ("clone" | "worktree" | "init" | "bundle")) => {
             let from = usize::from(kind != "init");
             let places = operands(&rest[sub + 1..], "bocjuB");

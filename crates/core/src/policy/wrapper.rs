@@ -44,16 +44,7 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper(
         "xargs",
         "aEILnPsd",
-        &[
-            "arg-file",
-            "delimiter",
-            "max-args",
-            "max-lines",
-            "max-procs",
-            "max-chars",
-            "replace",
-            "process-slot-var",
-        ],
+        &["arg-file", "delimiter", "max-args", "max-procs", "max-chars", "process-slot-var"],
     ),
     wrapper("parallel", "aIjnN", &["jobs", "arg-file", "max-args"]),
     wrapper("ionice", "cnpPu", &["class", "classdata"]),
@@ -72,10 +63,91 @@ const WRAPPERS: &[Wrapper] = &[
     wrapper("unbuffer", "", &[]),
     wrapper("systemd-run", "pu", &["unit", "property"]),
     wrapper("entr", "", &[]),
+    wrapper("runuser", "ugGsw", &["user", "group", "supp-group", "shell", "whitelist-environment"]),
+    wrapper("rlwrap", "", &[]),
+    wrapper("catchsegv", "", &[]),
+    wrapper("dbus-run-session", "", &["config-file", "dbus-daemon"]),
+    wrapper("xvfb-run", "efnps", &["error-file", "auth-file", "server-num", "xauth-protocol", "server-args"]),
+    wrapper("setpriv", "", &["reuid", "regid", "groups", "inh-caps", "ambient-caps", "bounding-set"]),
+    Wrapper { operands: 1, ..wrapper("setarch", "", &[]) },
+    wrapper("linux32", "", &[]),
+    wrapper("linux64", "", &[]),
+    wrapper("prlimit", "p", &["pid"]),
+    wrapper("numactl", "NmCliph", &["cpunodebind", "membind", "physcpubind", "interleave", "preferred"]),
+    wrapper("chpst", "uUelPoncmdrtf/", &[]),
+    wrapper("cpulimit", "lpe", &["limit", "pid", "exe"]),
+    Wrapper { operands: 1, ..wrapper("faketime", "f", &[]) },
+    wrapper("torsocks", "uap", &[]),
+    wrapper("torify", "", &[]),
+    wrapper("proxychains", "f", &[]),
+    wrapper("proxychains4", "f", &[]),
+    wrapper("firejail", "", &[]),
+    wrapper("hyperfine", "wmMrnpsc", &["warmup", "min-runs", "max-runs", "runs", "command-name"]),
+    wrapper("{", "", &[]),
+    wrapper("!", "", &[]),
     wrapper("npx", "p", &["package"]),
     wrapper("bunx", "", &[]),
     wrapper("pnpx", "", &[]),
 ];
+
+/// Sub-commands that run what follows them: program, words of the sub-command. Which of the words is the
+/// program can't always be told, so each may be.
+const RUNNING: &[(&str, &[&str])] = &[
+    ("npm", &["exec"]),
+    ("npm", &["x"]),
+    ("pnpm", &["exec"]),
+    ("pnpm", &["dlx"]),
+    ("yarn", &["exec"]),
+    ("yarn", &["dlx"]),
+    ("bun", &["x"]),
+    ("uv", &["run"]),
+    ("uv", &["tool", "run"]),
+    ("uvx", &[]),
+    ("pipx", &["run"]),
+    ("poetry", &["run"]),
+    ("pipenv", &["run"]),
+    ("pdm", &["run"]),
+    ("hatch", &["run"]),
+    ("rye", &["run"]),
+    ("conda", &["run"]),
+    ("mamba", &["run"]),
+    ("pyenv", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("asdf", &["exec"]),
+    ("mise", &["exec"]),
+    ("bundle", &["exec"]),
+    ("direnv", &["exec"]),
+    ("dotenv", &[]),
+    ("op", &["run"]),
+    ("doppler", &["run"]),
+    ("aws-vault", &["exec"]),
+    ("rustup", &["run"]),
+    ("docker", &["exec"]),
+    ("docker", &["run"]),
+    ("docker", &["container", "exec"]),
+    ("docker", &["container", "run"]),
+    ("docker", &["compose", "exec"]),
+    ("docker", &["compose", "run"]),
+    ("podman", &["exec"]),
+    ("podman", &["run"]),
+    ("kubectl", &["exec"]),
+    ("perf", &["stat"]),
+    ("perf", &["record"]),
+    ("bwrap", &[]),
+    ("proot", &[]),
+    ("gdb", &[]),
+    ("tmux", &["new-session"]),
+    ("tmux", &["new"]),
+    ("screen", &[]),
+    ("ip", &["netns", "exec"]),
+    ("nix", &["run"]),
+    ("nix", &["shell"]),
+    ("cmake", &["-E"]),
+    ("git", &["submodule", "foreach"]),
+];
+
+/// Most words of such a command that are taken for its program.
+const MAX_GUESSES: usize = 24;
 
 /// Shells, which run text.
 pub(super) const SHELLS: &[&str] = &[
@@ -116,15 +188,39 @@ pub(super) fn layers<'w, 'a>(words: &'w [&'a str]) -> Vec<Layer<'w, 'a>> {
 fn inner_commands(words: &[&str]) -> Vec<(usize, usize)> {
     let Some(program) = words.first() else { return Vec::new() };
     let program = base_name(program);
-    if program == "find" || program == "fd" {
+    if matches!(program, "find" | "fd" | "fdfind") {
         return found_by_find(words);
     }
-    if program == "git" {
-        let run = words.windows(2).position(|pair| pair == ["bisect", "run"]);
-        return run.map(|at| (at + 2, words.len())).into_iter().filter(|(from, to)| from < to).collect();
+    if program == "git"
+        && let Some(at) = words.windows(2).position(|pair| pair == ["bisect", "run"])
+    {
+        return Some((at + 2, words.len())).into_iter().filter(|(from, to)| from < to).collect();
     }
-    let from = WRAPPERS.iter().find(|w| w.name == program).and_then(|w| w.inner(words));
-    from.map(|from| (from, words.len())).into_iter().collect()
+    let wrapped = WRAPPERS.iter().find(|w| w.name == program).and_then(|w| w.inner(words));
+    // `coproc NAME { …`
+    let group = words.iter().take(3).position(|word| *word == "{").filter(|_| program == "coproc");
+    let mut found: Vec<_> = group.or(wrapped).map(|from| (from, words.len())).into_iter().collect();
+    if let Some(from) = running(program, words) {
+        let guesses = (from..words.len()).filter(|at| !words[*at].starts_with('-')).take(MAX_GUESSES);
+        found.extend(guesses.map(|at| (at, words.len())));
+    }
+    found
+}
+
+/// Where the words begin that a sub-command runs.
+fn running(program: &str, words: &[&str]) -> Option<usize> {
+    RUNNING.iter().filter(|(name, _)| *name == program).find_map(|(_, subs)| {
+        let mut at = 1;
+        for sub in *subs {
+            // Before a sub-command stand options and their values alone.
+            while *words.get(at)? != *sub {
+                (words[at].starts_with('-') || words[at - 1].starts_with('-')).then_some(())?;
+                at += 1;
+            }
+            at += 1;
+        }
+        Some(at)
+    })
 }
 
 fn found_by_find(words: &[&str]) -> Vec<(usize, usize)> {
@@ -160,7 +256,7 @@ impl Wrapper {
             } else if let Some(bundle) = word.strip_prefix('-').filter(|b| !b.is_empty()) {
                 let value = bundle.char_indices().find(|(_, c)| self.short.contains(*c));
                 at += if value.is_some_and(|(i, c)| i + c.len_utf8() == bundle.len()) { 2 } else { 1 };
-            } else if self.assigns && word.contains('=') {
+            } else if *word == "-" && self.name == "env" || self.assigns && word.contains('=') {
                 at += 1;
             } else if operands > 0 {
                 operands -= 1;
@@ -198,30 +294,19 @@ fn add_texts(words: &[&str], run: &mut ShellText) {
         "eval" | "watch" | "parallel" => {
             run.texts.push(rest.iter().filter(|w| **w != "--").copied().collect::<Vec<_>>().join(" "));
         }
-        "ssh" => run.texts.push(operands().skip(1).copied().collect::<Vec<_>>().join(" ")),
+        "ssh" => run.texts.extend(ssh_command(rest)),
         "trap" => run.texts.extend(operands().next().map(|w| (*w).to_owned())),
         "alias" => {
             run.texts.extend(rest.iter().filter_map(|w| w.split_once('=')).map(|(_, text)| text.to_owned()));
         }
-        "env" => {
-            for (at, word) in rest.iter().enumerate() {
-                if matches!(*word, "-S" | "--split-string") {
-                    run.texts.extend(rest.get(at + 1).map(|w| (*w).to_owned()));
-                } else if let Some(text) =
-                    word.strip_prefix("--split-string=").or_else(|| word.strip_prefix("-S"))
-                {
-                    run.texts.push(text.to_owned());
-                }
-            }
-        }
-        "script" | "flock" => {
-            let at = rest.iter().position(|w| {
-                *w == "--command" || (w.starts_with('-') && !w.starts_with("--") && w.ends_with('c'))
-            });
-            run.texts.extend(at.and_then(|at| rest.get(at + 1)).map(|w| (*w).to_owned()));
-        }
+        "env" => run.texts.extend(valued(rest, 'S', &["split-string"])),
+        "script" | "flock" | "runuser" | "capsh" => run.texts.extend(valued(rest, 'c', &["command"])),
+        "nix-shell" => run.texts.extend(valued(rest, 'c', &["run", "command"])),
+        "npx" | "npm" => run.texts.extend(valued(rest, 'c', &["call"])),
+        "hyperfine" | "tmux" => run.texts.extend(operands().map(|w| (*w).to_owned())),
         "git" => git_texts(rest, run),
         shell if SHELLS.contains(&shell) => {
+            run.texts.extend(long_value(rest, &["command"]));
             let option =
                 rest.iter().position(|w| w.starts_with('-') && !w.starts_with("--") && w.contains('c'));
             if let Some(at) = option {
@@ -233,6 +318,48 @@ fn add_texts(words: &[&str], run: &mut ShellText) {
         }
         _ => {}
     }
+}
+
+/// The values of an option by its letter, also in or behind a bundle, and by its long names.
+fn valued(rest: &[&str], letter: char, longs: &[&str]) -> Vec<String> {
+    let mut found = long_value(rest, longs);
+    for (at, word) in rest.iter().enumerate() {
+        let bundle = word.strip_prefix('-').filter(|bundle| !bundle.starts_with('-')).unwrap_or_default();
+        if let Some((_, value)) = bundle.split_once(letter) {
+            let next = || rest.get(at + 1).map_or("", |next| next);
+            found.push(if value.is_empty() { next().to_owned() } else { value.to_owned() });
+        }
+    }
+    found
+}
+
+fn long_value(rest: &[&str], longs: &[&str]) -> Vec<String> {
+    let named = rest.iter().enumerate().filter(|(_, word)| super::readonly::is_long(word, longs));
+    let values = named.filter_map(|(at, word)| match word.split_once('=') {
+        Some((_, value)) => Some(value.to_owned()),
+        None => rest.get(at + 1).map(|next| (*next).to_owned()),
+    });
+    values.collect()
+}
+
+/// What `ssh` runs on the other machine.
+fn ssh_command(rest: &[&str]) -> Option<String> {
+    const VALUES: &str = "BbcDEeFIiJLlmOopPQRSWw";
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix('-') {
+            Some("-") => {}
+            Some(bundle) => {
+                let value = bundle.char_indices().find(|(_, c)| VALUES.contains(*c));
+                if value.is_some_and(|(at, c)| at + c.len_utf8() == bundle.len()) {
+                    words.next();
+                }
+            }
+            None => break,
+        }
+    }
+    let command: Vec<&str> = words.copied().filter(|word| *word != "--" && *word != "-t").collect();
+    (!command.is_empty()).then(|| command.join(" "))
 }
 
 fn git_texts(rest: &[&str], run: &mut ShellText) {

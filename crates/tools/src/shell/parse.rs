@@ -9,6 +9,7 @@ use troupe_core::policy::{Command, Folder, Origin, RedirectKind, Simple, runs_sh
 
 use walk::Walk;
 
+mod hidden;
 mod walk;
 mod word;
 
@@ -34,10 +35,16 @@ pub fn parse(line: &str) -> Command {
         command.doubt = Some(format!("it has a control or invisible character (U+{:04X})", u32::from(found)));
     }
     let (joined, unsure) = join_continued(line);
-    parse_text(&joined, &mut command, &Folder::default(), Origin::Line, 0);
+    let understood = parse_text(&joined, &mut command, &Folder::default(), Origin::Line, 0);
     if command.doubt.is_some() && joined.contains("<<") {
         // Heredocs are the grammar's weakest side: what else stands in the line is looked at without them.
         parse_text(&without_heredocs(&joined), &mut command, &Folder::default(), Origin::Text, 0);
+    }
+    if !understood {
+        // What was not understood may hold a command that a rule denies.
+        for piece in hidden::pieces(&joined) {
+            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS);
+        }
     }
     if unsure {
         parse_text(line, &mut command, &Folder::default(), Origin::Line, 0);
@@ -49,19 +56,20 @@ pub fn parse(line: &str) -> Command {
     command
 }
 
-/// Adds what `text` holds, and what the texts in it hold that a shell would run.
-fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin, depth: usize) {
+/// Adds what `text` holds, and what the texts in it hold that a shell would run. Tells whether the grammar
+/// understood all of it.
+fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin, depth: usize) -> bool {
     let mut text = text.to_owned();
     let mut tries = MAX_FALSE_ENDS;
-    let (parts, escaped, doubt) = loop {
+    let (parts, escaped, doubt, mut understood) = loop {
         let Some(tree) = tree_of(&text) else {
             command.doubt.get_or_insert_with(|| "the parser gave up on it".into());
-            return;
+            return false;
         };
         let mut walk = Walk::new(&text, folder.clone(), origin);
         walk.visit(tree.root_node());
         if tree.root_node().has_error() {
-            walk.doubt("its syntax is not understood");
+            walk.lost("its syntax is not understood");
         }
         match walk.false_end {
             // Other letters in its place make it the data that it is.
@@ -69,7 +77,7 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
                 tries -= 1;
                 text.replace_range(from..to, &"_".repeat(to - from));
             }
-            _ => break (walk.parts, walk.escaped, walk.doubt),
+            _ => break (walk.parts, walk.escaped, walk.doubt, !walk.lost),
         }
     };
     if let Some(why) = doubt {
@@ -83,11 +91,12 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
     for (folder, origin, text) in inner {
         if depth == MAX_TEXTS || text.len() > MAX_LINE || command.parts.len() > MAX_PARTS {
             command.doubt.get_or_insert_with(|| "it nests shell texts too deep".into());
-            return;
+            return false;
         }
         let (joined, _) = join_continued(&text);
-        parse_text(&joined, command, &folder, origin, depth + 1);
+        understood &= parse_text(&joined, command, &folder, origin, depth + 1);
     }
+    understood
 }
 
 /// The texts that a simple command gives to a shell: as arguments, as a heredoc, as a here-string.

@@ -3,6 +3,7 @@
 use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
+use super::hidden::{Hidden, substitutions, without_escapes};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -13,6 +14,8 @@ pub(super) struct Walk<'t> {
     text: &'t str,
     pub(super) parts: Vec<Simple>,
     pub(super) doubt: Option<String>,
+    /// Whether some of it was not understood, so that `parts` may lack something.
+    pub(super) lost: bool,
     /// Substitutions whose text must be read again without its backslashes, with their folders.
     pub(super) escaped: Vec<(Folder, Origin, String)>,
     /// A line in a heredoc that the grammar took for its end, and the shell does not.
@@ -31,6 +34,7 @@ impl<'t> Walk<'t> {
             text,
             parts: Vec::new(),
             doubt: None,
+            lost: false,
             escaped: Vec::new(),
             false_end: None,
             folder,
@@ -46,10 +50,16 @@ impl<'t> Walk<'t> {
         self.doubt.get_or_insert_with(|| why.to_owned());
     }
 
+    /// The same, of what may hold more than was found.
+    pub(super) fn lost(&mut self, why: &str) {
+        self.lost = true;
+        self.doubt(why);
+    }
+
     /// Takes in one node and all below it.
     pub(super) fn visit(&mut self, node: Node<'t>) {
         if self.depth == MAX_DEPTH {
-            self.doubt("it is nested too deep");
+            self.lost("it is nested too deep");
             return;
         }
         self.depth += 1;
@@ -94,6 +104,9 @@ impl<'t> Walk<'t> {
         // Asking a node for its sibling costs as much as all its siblings.
         let children = nodes_below(node);
         for (at, child) in children.iter().enumerate() {
+            if matches!(child.kind(), ";;" | ";&" | ";;&") && node.kind() != "case_item" {
+                self.lost("its syntax is not understood");
+            }
             if children.get(at + 1).is_some_and(|next| next.kind() == "&") {
                 self.scoped(|walk| walk.visit(*child));
             } else {
@@ -284,7 +297,7 @@ impl<'t> Walk<'t> {
             return;
         }
         if node.kind() == "expansion" {
-            self.hidden_backticks(node);
+            self.hidden_in(node);
         }
         if self.depth < MAX_DEPTH {
             self.depth += 1;
@@ -295,18 +308,24 @@ impl<'t> Walk<'t> {
             self.in_string = outer;
             self.depth -= 1;
         } else {
-            self.doubt("it is nested too deep");
+            self.lost("it is nested too deep");
         }
     }
 
-    /// Backticks in `${x:-…}`, which the grammar takes for text.
-    fn hidden_backticks(&mut self, node: Node<'t>) {
-        let raw = self.raw(node);
-        if raw.contains('`') && nodes_below(node).iter().all(|child| child.kind() != "command_substitution") {
-            let origin = if self.origin == Origin::Line { Origin::Substitution } else { self.origin };
-            for text in raw.split('`').skip(1).step_by(2) {
-                self.escaped.push((self.folder.clone(), origin, without_escapes(text, false)));
-            }
+    /// Substitutions in `${x#…}`, which the grammar takes for text.
+    fn hidden_in(&mut self, node: Node<'t>) {
+        let hidden = substitutions(self.raw(node));
+        if hidden.len() > count_substitutions(node, self.depth) {
+            self.keep_hidden(hidden);
+        }
+    }
+
+    /// Has each of them read as a line of its own.
+    fn keep_hidden(&mut self, hidden: Vec<Hidden>) {
+        let origin = if self.origin == Origin::Line { Origin::Substitution } else { self.origin };
+        for found in hidden {
+            let text = if found.backticks { without_escapes(&found.text, false) } else { found.text };
+            self.escaped.push((self.folder.clone(), origin, text));
         }
     }
 
@@ -314,7 +333,7 @@ impl<'t> Walk<'t> {
         match word_of(self.text, start, end, nodes) {
             Ok(word) => word,
             Err(word) => {
-                self.doubt("a word of it can't be followed");
+                self.lost("a word of it can't be followed");
                 word
             }
         }
@@ -397,7 +416,7 @@ impl<'t> Walk<'t> {
             .map_or(self.text.len(), |at| after + at + 1);
         let right = marker_at(self.text, from, &delimiter, strips);
         if found.is_none() || right != found {
-            self.doubt("the end of a heredoc can't be told");
+            self.lost("the end of a heredoc can't be told");
         }
         if let (Some(end), Some(right)) = (end, right)
             && end.start_byte() < right
@@ -408,8 +427,10 @@ impl<'t> Walk<'t> {
         let expands = !quoted && raw.contains(['$', '`', '\\']);
         let target = Word { value: (!expands).then(|| raw.clone()), raw, ..Word::default() };
         part.redirects.push(Redirect { kind: RedirectKind::Text, target });
-        if !quoted {
-            inner.extend(body);
+        if let Some(body) = body.filter(|_| !quoted) {
+            // The grammar misses some of what it holds.
+            self.hidden_in(body);
+            inner.push(body);
         }
         host
     }
@@ -425,20 +446,6 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The text of backticks as the shell reads it.
-fn without_escapes(text: &str, quoted: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match chars.peek() {
-            Some('`' | '\\' | '$') if c == '\\' => out.extend(chars.next()),
-            Some('"') if c == '\\' && quoted => out.extend(chars.next()),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
 /// Where the line that ends a heredoc has its marker, read line by line as the shell does.
 fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<usize> {
     let mut at = from;
@@ -451,6 +458,20 @@ fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<u
         at += line.len();
     }
     None
+}
+
+/// How many substitutions the grammar found below a node, those in others not counted.
+fn count_substitutions(node: Node<'_>, depth: usize) -> usize {
+    if depth >= MAX_DEPTH {
+        return 0;
+    }
+    let below = nodes_below(node).into_iter();
+    below
+        .map(|child| match child.kind() {
+            "command_substitution" | "process_substitution" => 1,
+            _ => count_substitutions(child, depth + 1),
+        })
+        .sum()
 }
 
 fn is_simple(node: Node<'_>) -> bool {
