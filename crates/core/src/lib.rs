@@ -7,6 +7,7 @@
 pub mod access;
 pub mod block;
 pub mod budget;
+pub mod classify;
 pub mod compact;
 pub mod def;
 pub mod entry;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::task::{Id, JoinSet};
 use troupe_core::CancellationToken;
 use troupe_core::block::{Block, Blocks};
+use troupe_core::classify::Ruling;
 use troupe_core::entry::{Body, Setting};
 use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::policy::{Answer, Mode, Update, Verdict};
@@ -15,6 +16,7 @@ use troupe_core::schedule::{Progress, Slot, ready};
 use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
+use super::classify::{Course, Ruled, denial};
 use super::gate::Ready;
 use crate::supervisor::Shared;
 use crate::supervisor::door::Door;
@@ -32,6 +34,8 @@ struct Batch {
     slots: Vec<Slot>,
     /// Calls whose input a person changed and allowed.
     approved: Vec<bool>,
+    /// What the classifier said of a call.
+    rulings: Vec<Option<Ruled>>,
     tasks: JoinSet<Told>,
     task_of: Vec<Option<Id>>,
     cancel: CancellationToken,
@@ -41,6 +45,7 @@ struct Batch {
 enum Told {
     Ended(usize, ToolOutput),
     Answered(usize, Answer),
+    Ruled(usize, Ruled),
 }
 
 impl Actor {
@@ -118,7 +123,18 @@ impl Actor {
             Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
             Verdict::Allow => self.start(batch, at, approved).await,
             Verdict::Ask(_) if approved => self.start(batch, at, true).await,
-            Verdict::Ask(asking) => {
+            Verdict::Ask(mut asking) => {
+                match self.course(ready, batch.rulings[at].as_ref(), &mut asking) {
+                    Course::Start => return self.start(batch, at, false).await,
+                    Course::Classify(request) => {
+                        batch.slots[at].progress = Progress::Running;
+                        let judging = self.judging(*request, ready.access.clone(), &batch.cancel);
+                        let judge = async move { Told::Ruled(at, judging.await) };
+                        batch.task_of[at] = Some(batch.tasks.spawn(judge).id());
+                        return Ok(());
+                    }
+                    Course::Ask => {}
+                }
                 if ready.asks_person() {
                     let Some(mut ready) = batch.ready[at].take() else { return Ok(()) };
                     if let Err(output) = self.present(&mut ready).await {
@@ -262,6 +278,10 @@ impl Actor {
                 self.say(EventKind::Phase(Phase::Calling));
                 self.answered(batch, at, answer).await
             }
+            Ok((_, Told::Ruled(at, ruled))) => {
+                batch.slots[at].progress = Progress::Waiting;
+                self.ruled(batch, at, ruled).await
+            }
             Err(error) => {
                 let Some(at) = batch.task_of.iter().position(|id| *id == Some(error.id())) else {
                     return Ok(());
@@ -274,6 +294,17 @@ impl Actor {
                 self.finish(batch, at, ToolOutput::error(text)).await
             }
         }
+    }
+
+    /// Takes what the classifier says. What it allows is judged again, by what the calls before it changed.
+    async fn ruled(&mut self, batch: &mut Batch, at: usize, mut ruled: Ruled) -> Result<(), Halt> {
+        self.book_ruling(&mut ruled);
+        self.count_ruling(&ruled.ruling);
+        if let Ruling::Deny(why) = &ruled.ruling {
+            return self.refuse(batch, at, denial(why)).await;
+        }
+        batch.rulings[at] = Some(ruled);
+        Ok(())
     }
 
     /// Records the one result of a call.
@@ -296,6 +327,7 @@ impl Actor {
         while let Ok(Some(told)) = tokio::time::timeout_at(deadline, batch.tasks.join_next_with_id()).await {
             match told {
                 Ok((_, Told::Answered(..))) => {}
+                Ok((_, Told::Ruled(_, mut ruled))) => self.book_ruling(&mut ruled),
                 told => self.told(&mut batch, told).await?,
             }
         }
@@ -317,6 +349,7 @@ impl Batch {
             ready: calls.iter().map(|_| None).collect(),
             task_of: calls.iter().map(|_| None).collect(),
             approved: calls.iter().map(|_| false).collect(),
+            rulings: calls.iter().map(|_| None).collect(),
             slots,
             calls,
             tasks: JoinSet::new(),

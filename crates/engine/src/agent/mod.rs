@@ -3,6 +3,7 @@
 mod absorb;
 mod actor;
 mod calls;
+mod classify;
 mod compact;
 mod gate;
 mod lost;
@@ -12,3 +13,4 @@ pub(crate) mod resolve;
 mod sample;
 
 pub(crate) use actor::Actor;
+pub(crate) use classify::Denials;

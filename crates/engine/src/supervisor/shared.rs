@@ -17,6 +17,7 @@ use troupe_core::ports::tool::{Place, Tool};
 use super::Row;
 use super::account::Totals;
 use super::jobs::Jobs;
+use crate::agent::Denials;
 use crate::agent::resolve::real;
 use crate::bus::Bus;
 use crate::session::{Config, Member, Parts};
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) jobs: Jobs,
     pub(crate) slots: Arc<Semaphore>,
     pub(crate) token: CancellationToken,
+    /// What the classifier of mode `auto` has denied.
+    pub(crate) denials: Denials,
     rules: RwLock<Arc<Rules>>,
     /// Folders besides the workspace; answers may add some.
     roots: RwLock<Vec<PathBuf>>,
@@ -65,6 +68,7 @@ impl Shared {
             jobs: Jobs::default(),
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),
             token: CancellationToken::new(),
+            denials: Denials::default(),
             rules: RwLock::new(Arc::new(with_links(config.leave.rules.clone(), &config))),
             roots: RwLock::new(config.place.roots.clone()),
             totals: Mutex::default(),
