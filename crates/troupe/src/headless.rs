@@ -1,6 +1,7 @@
 //! A run without a screen of its own: wires it, opens the session, and hands both to the frontend.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::fs::File;
@@ -11,6 +12,7 @@ use troupe_engine::load::Env;
 use troupe_engine::store::LeaseError;
 use troupe_engine::{OpenError, Session};
 use troupe_models::detect::detect;
+use troupe_tools::shell::end_orphans;
 use troupe_wire::headless::{Asker, Input, Io};
 
 use crate::args::{InputFormat, Run};
@@ -31,12 +33,13 @@ pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
     let secrets = Secrets::of(&env);
     trace::start(&run.debug, &secrets)?;
     tell_without_effect(run);
+    let home = env.home.clone();
     match wire(run, env, &secrets)? {
         Outset::NobodyAnswers => crate::block_on(async { Err(nobody_answers(&detect().await)) }),
         Outset::Quit => Ok(0),
         Outset::Ready(wired) => {
             let input = input(run)?;
-            crate::block_on(play(*wired, input, trail))
+            crate::block_on(play(*wired, input, home, trail))
         }
     }
 }
@@ -68,12 +71,14 @@ fn input(run: &Run) -> Result<Given, Fault> {
     }
 }
 
-async fn play(wired: Wired, given: Given, trail: &Trail) -> Result<u8, Fault> {
+async fn play(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) -> Result<u8, Fault> {
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
     let Wired { parts, config, start, lasts, scratch: _scratch, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
+    // Beside the work, which does not wait for it; it ends by itself.
+    let _sweep = home.map(|home| tokio::task::spawn_blocking(move || end_orphans(&home)));
     if session.model_info(&session.model()).scripted && std::io::stderr().is_terminal() {
         tell("the model is a script: its words were written down beforehand\n");
     }

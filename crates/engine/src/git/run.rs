@@ -55,9 +55,15 @@ const VARIABLES: &[(&str, &str)] = &[
 /// What git gets of the person's environment. Not `GIT_*`: it may name another repository.
 const PASSED: &[&str] = &["HOME", "XDG_CONFIG_HOME", "USER", "LOGNAME", "TMPDIR"];
 
-/// Commands that show differences, and what keeps them from running programs for it.
-const DIFFS: &[&str] = &["diff", "log", "show"];
-const PLAIN_DIFFS: &[&str] = &["--no-ext-diff", "--no-textconv"];
+/// What a command gets so that it runs no program for differences, and no git in a submodule, whose
+/// configuration is another.
+const GUARDS: &[(&str, &[&str])] = &[
+    ("status", &["--ignore-submodules=all"]),
+    ("diff", PLAIN_DIFF),
+    ("log", PLAIN_DIFF),
+    ("show", PLAIN_DIFF),
+];
+const PLAIN_DIFF: &[&str] = &["--no-ext-diff", "--no-textconv", "--ignore-submodules=all"];
 
 /// Most bytes of output.
 const OUTPUT: usize = 4 << 20;
@@ -221,11 +227,8 @@ impl Git {
             }
         }
         if let Some((name, rest)) = arguments.split_first() {
-            command.arg(name);
-            if DIFFS.contains(name) {
-                command.args(PLAIN_DIFFS);
-            }
-            command.args(rest);
+            let guards = GUARDS.iter().filter(|(guarded, _)| guarded == name).flat_map(|(_, guards)| *guards);
+            command.arg(name).args(guards).args(rest);
         }
         command
     }

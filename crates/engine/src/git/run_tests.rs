@@ -114,10 +114,10 @@ fn nothing_that_a_repository_plants_runs() {
     let mark = world.hostile();
     let git = world.git();
     for arguments in [
-        &["status", "--porcelain", "--ignore-submodules=all"][..],
+        &["status", "--porcelain"][..],
         &["log", "-5", "--format=%s"],
         &["log", "-p", "-2"],
-        &["diff", "--ignore-submodules=all"],
+        &["diff"],
         &["show", "HEAD"],
         &["ls-files"],
         &["rev-parse", "HEAD"],

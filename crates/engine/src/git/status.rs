@@ -22,14 +22,7 @@ const COMMITS: &str = "-5";
 /// Most characters of a name or a subject.
 const CHARS: usize = 120;
 
-const STATUS: &[&str] = &[
-    "status",
-    "--porcelain=v1",
-    "-z",
-    "--untracked-files=normal",
-    "--ignore-submodules=all",
-    "--no-renames",
-];
+const STATUS: &[&str] = &["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
 const LOG: &[&str] = &["log", COMMITS, "--format=%s", "--no-show-signature"];
 
 /// A status that comes, once. Clones are the same one.

@@ -3,6 +3,7 @@
 
 mod exit;
 mod options;
+mod orphans;
 pub mod parse;
 mod process;
 mod prologue;
@@ -18,5 +19,6 @@ mod tool;
 mod run_tests;
 
 pub use options::Options;
+pub use orphans::end_orphans;
 pub(crate) use render::last_chars;
 pub use tool::Bash;

@@ -9,7 +9,7 @@ use std::process::Stdio;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getsid, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
@@ -71,10 +71,31 @@ pub(super) struct Group {
     held: bool,
 }
 
-/// A mark that no other job on this machine has, also not of another process of this program.
+/// A mark that no other job on this machine has, also not of another process of this program. It says who made
+/// it: see [`Maker`].
 pub(super) fn mark(job: &str) -> String {
     static NONCE: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
-    format!("{job}.{}.{:x}", std::process::id(), *NONCE)
+    let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    format!("{job}.{}.{session}.{:x}", std::process::id(), *NONCE)
+}
+
+/// The program that made a mark, as the mark tells it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Maker {
+    /// Its process.
+    pub(super) pid: i32,
+    /// The session of processes that it was in.
+    pub(super) session: i32,
+}
+
+impl Maker {
+    /// Reads it; none if the mark is none of ours.
+    pub(super) fn of(mark: &str) -> Option<Self> {
+        let mut parts = mark.rsplit('.').skip(1);
+        let session = parts.next()?.parse().ok().filter(|session| *session > 0)?;
+        let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0)?;
+        parts.next().map(|_| Self { pid, session })
+    }
 }
 
 impl Launch {

@@ -48,19 +48,24 @@ pub(super) fn kill(mark: &str) -> bool {
 /// The live processes that bear `mark`. A zombie has no environment and is not among them.
 #[cfg(target_os = "linux")]
 pub(super) fn marked(mark: &str) -> Vec<Pid> {
+    let wanted = format!("{MARK}={mark}");
+    let bears = |environment: &[u8]| {
+        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+    };
+    environments().filter(|(_, environment)| bears(environment)).map(|(pid, _)| pid).collect()
+}
+
+/// Every process whose environment can be read, with it.
+#[cfg(target_os = "linux")]
+pub(super) fn environments() -> impl Iterator<Item = (Pid, Vec<u8>)> {
     use std::io::Read as _;
 
-    let wanted = format!("{MARK}={mark}");
-    let mut environ = Vec::new();
-    processes()
-        .filter(|(_, folder)| {
-            environ.clear();
-            let read = std::fs::File::open(folder.join("environ"))
-                .and_then(|file| file.take(ENVIRON_MOST).read_to_end(&mut environ));
-            read.is_ok() && environ.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        })
-        .map(|(pid, _)| pid)
-        .collect()
+    processes().filter_map(|(pid, folder)| {
+        let mut environment = Vec::new();
+        let file = std::fs::File::open(folder.join("environ")).ok()?;
+        file.take(ENVIRON_MOST).read_to_end(&mut environment).ok()?;
+        Some((pid, environment))
+    })
 }
 
 /// Whether a process of the group is alive. A zombie whose parent is slow to reap it is not.

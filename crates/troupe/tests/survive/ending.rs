@@ -75,6 +75,49 @@ fn a_command_that_outlives_the_killed_program_neither_holds_the_session_nor_star
     assert_eq!(stage.read("effects"), "once\n");
 }
 
+// proves: E3, E7
+#[test]
+fn the_next_start_ends_what_a_killed_program_left_running() {
+    let stage = stage();
+    let gate = stage.gate("gate");
+    stage.write("model.script", &format!("agent main\n{}reply \"never\"\n", command(&gate)));
+    let run = stage.start(&["-p", "begin"]);
+    let _reached = gate.reached(LIMIT);
+    poll("the command is at work", LIMIT, || (stage.survivors().len() >= 4).then_some(()));
+    run.kill();
+    assert!(stage.survivors().len() >= 3, "nobody was there to end it");
+    stage.write("model.script", "agent main\nreply \"hello\"\n");
+    assert_eq!(stage.start(&["-p", "another session"]).end(LIMIT).clean(), "hello\n");
+    stage.is_deserted(LIMIT);
+}
+
+// proves: E3
+#[test]
+fn the_next_start_leaves_a_daemon_and_the_commands_of_the_living_alone() {
+    let stage = stage();
+    let (daemons, living) = (stage.gate("daemons"), stage.gate("living"));
+    let starts =
+        json!({"command": format!("setsid sh -c '{}' < /dev/null > /dev/null 2>&1 &", daemons.command())});
+    stage.write("model.script", &format!("agent main\nreply\ncall Bash {starts}\nreply \"hello\"\n"));
+    assert_eq!(stage.start(&["-p", "one"]).end(LIMIT).clean(), "hello\n");
+    let daemon = daemons.reached(LIMIT);
+    let waits = json!({"command": living.command()});
+    stage.write("model.script", &format!("agent main\nreply\ncall Bash {waits}\nreply \"done\"\n"));
+    let run = stage.start(&["-p", "two"]);
+    let command = living.reached(LIMIT);
+    let before = stage.survivors();
+    // The command of the next start runs after the look for orphans has begun; a second one after its end.
+    stage.write("model.script", "agent main\nreply \"hello\"\n");
+    for _ in 0..2 {
+        assert_eq!(stage.start(&["-p", "three"]).end(LIMIT).clean(), "hello\n");
+    }
+    assert_eq!(stage.survivors(), before);
+    drop(command);
+    assert_eq!(run.end(LIMIT).clean(), "done\n");
+    drop(daemon);
+    stage.is_deserted(LIMIT);
+}
+
 // proves: E7
 #[test]
 fn a_later_turn_that_was_killed_goes_on_without_a_prompt() {
