@@ -93,7 +93,8 @@ pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
         if waved {
             next.level = Level::Allowed;
         }
-        if matches!(access, Access::Exec(command) if command.walls == Walls::Left) && next.level >= Level::Ask {
+        if matches!(access, Access::Exec(command) if command.walls == Walls::Left) && next.level >= Level::Ask
+        {
             next.reason = format!("it is to run outside the sandbox; {}", next.reason);
         }
         found = found.and(next);

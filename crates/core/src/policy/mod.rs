@@ -30,6 +30,7 @@ pub use command::*;
 pub use decide::{Asking, Judged, Verdict, decide};
 pub use mode::Mode;
 pub use path::{absolute, clean};
+pub use protect::{PROTECTED, ProtectedNames};
 pub use question::{Answer, Behaviour, Destination, Question, Update};
 pub use rule::{Rule, RuleFault, Rules, Scope, tool_name};
 pub use wrapper::{ShellText, folder_after, runs_shell_text};
