@@ -74,7 +74,7 @@ fn input(run: &Run) -> Result<Given, Fault> {
 async fn play(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) -> Result<u8, Fault> {
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
-    let Wired { parts, config, start, lasts, scratch: _scratch, asked, options } = wired;
+    let Wired { parts, config, start, lasts, folders: _folders, asked, options } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
     // Beside the work, which does not wait for it; it ends by itself.

@@ -10,6 +10,7 @@ mod demo;
 mod fault;
 mod headless;
 mod prompt;
+mod sandbox;
 mod sessions;
 mod signals;
 mod trace;
@@ -36,6 +37,11 @@ const WORKERS: usize = 2;
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 fn main() -> ExitCode {
+    // What stands between the walls and a command is this program too, and nothing else of it.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "sandbox-init") {
+        return troupe_sandbox::init(words);
+    }
     crash::install();
     let cli = Cli::parse();
     let trail = Trail::default();
@@ -57,6 +63,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Demo { keep }) => block_on(demo::play(*keep)),
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
+        Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);

@@ -45,6 +45,7 @@ pub use listing::{Hint, Listed, list};
 pub use location::{Location, Position};
 pub use mode::Mode;
 pub use path::{absolute, clean};
+pub use protect::{PROTECTED, ProtectedNames};
 pub use question::{Answer, Asker, Behaviour, Destination, Question, ReasonKind, Update};
 pub use rule::{Rule, RuleFault, Rules, Scope};
 pub use suggest::alternatives;

@@ -87,6 +87,20 @@ const FILES: &[&str] = &[
 /// Folders below `.config` that are protected.
 const CONFIG: &[&str] = &["git", "fish", "autostart", "systemd", "troupe", "nvim", "environment.d"];
 
+/// Names, in lower case, of what decides what runs later: for walls around commands.
+#[derive(Clone, Copy, Debug)]
+pub struct ProtectedNames {
+    /// Folders.
+    pub folders: &'static [&'static str],
+    /// Files.
+    pub files: &'static [&'static str],
+    /// What lies below `.config`.
+    pub config: &'static [&'static str],
+}
+
+/// The tables above.
+pub const PROTECTED: ProtectedNames = ProtectedNames { folders: FOLDERS, files: FILES, config: CONFIG };
+
 /// Whether a path is protected. Names below the roots count from their root: a workspace may lie in a
 /// worktree of another.
 pub(super) fn is_protected(path: &Path, place: &Place) -> bool {

@@ -3,6 +3,7 @@
 //! Flags have a name in kebab case and, where the ecosystem writes it otherwise, that name too. A value that is
 //! text may begin with `-`, so that a prompt's bullet is no flag.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -44,6 +45,12 @@ pub(crate) enum Command {
     Sessions,
     /// Show what a folder's repository may do only if you trust it, and whether you do.
     Trust(TrustWish),
+    /// Show the sandbox that commands run in here, or run one in it: troupe sandbox -- ls /.
+    Sandbox {
+        /// What to run.
+        #[arg(last = true, value_name = "COMMAND")]
+        command: Vec<OsString>,
+    },
     /// Print a completion script.
     Completions {
         /// For which shell.
@@ -209,6 +216,9 @@ pub(crate) struct Permissions {
     /// Vouch for the folder: what its repository wants may take effect in this run.
     #[arg(long)]
     pub(crate) trust_workspace: bool,
+    /// Run commands in a sandbox: they write in the working folders alone, and reach allowed hosts alone.
+    #[arg(long)]
+    pub(crate) sandbox: bool,
     /// Another folder to work in.
     #[arg(long, alias = "addDir", value_name = "DIR", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,

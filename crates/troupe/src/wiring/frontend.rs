@@ -43,6 +43,7 @@ pub(super) fn options(run: &Run, env: &Env, bypass_allowed: bool, key_source: &s
             compatible_version: COMPATIBLE.to_owned(),
             api_key_source: key_source.to_owned(),
             commands: Vec::new(),
+            sandbox: None,
         },
     }
 }

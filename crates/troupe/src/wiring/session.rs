@@ -1,9 +1,10 @@
 //! All of it put together: the parts of an engine, how its session is to run, and which session it is. Files are
-//! read here once; nothing is sent and no process is started.
+//! read here once; nothing is sent, and the only process that is started tries the sandbox out.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
 use tempfile::TempDir;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
@@ -19,7 +20,7 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, plans, provider, state, tools, trust, which};
+use super::{definitions, frontend, permissions, plans, provider, sandbox, state, tools, trust, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -40,8 +41,8 @@ pub(crate) struct Wired {
     pub(crate) start: Start,
     /// Whether the session can be resumed afterwards.
     pub(crate) lasts: bool,
-    /// Goes when the run does.
-    pub(crate) scratch: Option<TempDir>,
+    /// Go when the run does.
+    pub(crate) folders: Vec<TempDir>,
     /// Who is asked what needs leave.
     pub(crate) asked: Asked,
     /// How the frontend behaves.
@@ -96,21 +97,24 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let allowed = settings.permissions();
     let mut leave = permissions::leave(run, &allowed, &env, &places)?;
     leave.rules.set_trusted(found.git);
-    let options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
+    let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
         run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
     let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
 
+    let place = place(run, &env, &places, &state, &settings)?;
+    let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
+    options.product.sandbox = sandbox.state;
     let parts = Parts {
         model,
-        tools: tools::builtin(&env, &settings),
+        tools: tools::builtin(&env, &settings, sandbox.sandboxing),
         defs: definitions(&env, headless),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
     let config = Config {
-        place: place(run, &env, &places, &state, &settings)?,
+        place,
         leave,
         prompting: Prompting {
             system: text(
@@ -142,7 +146,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     };
     let asked = Asked::of(run);
     let State { lasts, scratch, .. } = state;
-    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, scratch, asked, options })))
+    let folders = scratch.into_iter().chain(sandbox.folder).collect();
+    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options })))
 }
 
 fn sources(run: &Run) -> Result<Sources, Fault> {

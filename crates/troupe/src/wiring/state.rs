@@ -92,7 +92,7 @@ fn probe(folder: &Path) -> io::Result<()> {
 }
 
 /// A new folder of ours alone, with a name that nobody can know beforehand.
-fn temporary(env: &Env) -> io::Result<TempDir> {
+pub(super) fn temporary(env: &Env) -> io::Result<TempDir> {
     let temp = env.path(&TMPDIR).unwrap_or_else(|| "/tmp".into());
     tempfile::Builder::new().prefix("troupe-").tempdir_in(temp)
 }

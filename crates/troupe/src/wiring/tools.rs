@@ -8,6 +8,7 @@ use troupe_engine::load::rules::split;
 use troupe_engine::load::variables::{self as var, Variable};
 use troupe_engine::load::{Env, Settings};
 use troupe_tools::shell::Options;
+use troupe_tools::shell::sandbox::Sandboxing;
 
 use crate::fault::warn;
 
@@ -15,8 +16,8 @@ use crate::fault::warn;
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
-pub(super) fn builtin(env: &Env, settings: &Settings) -> Vec<Arc<dyn Tool>> {
-    troupe_tools::builtin(options(env, settings))
+pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
+    troupe_tools::builtin(Options { sandbox, ..options(env, settings) })
 }
 
 fn options(env: &Env, settings: &Settings) -> Options {

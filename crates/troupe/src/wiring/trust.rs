@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
 use troupe_engine::load::trust::{StoreFault, TrustKind, answered, git_items};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
@@ -120,9 +121,31 @@ fn seen(store: &TrustStore, root: &Path) -> troupe_engine::load::trust::Seen {
     })
 }
 
+/// The settings that hold in a folder by what the person trusts, for commands that start no session.
+///
+/// # Errors
+/// When the settings can't be resolved.
+pub(crate) fn settings(places: &Places, env: &Env) -> Result<Settings, Fault> {
+    let trust = Trust::Only(seen(&TrustStore::at(&places.home), places.trusted_root()));
+    let settings = load(&Run::default(), places, env, Sources::ALL, &trust)?;
+    for fault in &settings.faults {
+        warn(format_args!("failed to {fault}"));
+    }
+    Ok(settings)
+}
+
 fn load(run: &Run, places: &Places, env: &Env, sources: Sources, trust: &Trust) -> Result<Settings, Fault> {
+    Settings::load(places, env, &command_line(run, env), sources, trust).map_err(failed)
+}
+
+/// The flags of a run that are settings too, and the variables that stand for such flags.
+pub(super) fn command_line(run: &Run, env: &Env) -> CommandLine {
     let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
-    Settings::load(places, env, &line, sources, trust).map_err(failed)
+    let wanted = env.switch(&var::TROUPE_SANDBOX, false).unwrap_or_else(|bad| {
+        warn(bad);
+        false
+    });
+    if run.permissions.sandbox || wanted { line.with_flag("sandbox", json!({"enabled": true})) } else { line }
 }
 
 /// One line: which files, what of them, and how to trust it.

@@ -5,6 +5,7 @@ use troupe_core::policy::Mode;
 use troupe_core::ports::model::{Fault, Retry};
 
 use super::system;
+use crate::headless::SandboxState;
 
 /// What a session is, for `init` and the answer to `initialize`.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +40,13 @@ pub(crate) fn init(session: &str, about: &About, of: &crate::headless::Product) 
         "plugins": [],
         "capabilities": CAPABILITIES,
     });
+    let mut fields = fields;
+    if let Some(sandbox) = &of.sandbox {
+        fields["troupe_sandbox"] = match sandbox {
+            SandboxState::Up(wall) => json!({"wall": wall}),
+            SandboxState::Down(reason) => json!({"wall": null, "reason": reason}),
+        };
+    }
     system(session, "init", fields)
 }
 

@@ -13,5 +13,5 @@ mod run;
 mod writer;
 
 pub use exit::{Exit, Signal};
-pub use options::{Asker, Command, Input, Io, Options, Output, Product, StateEvents};
+pub use options::{Asker, Command, Input, Io, Options, Output, Product, SandboxState, StateEvents};
 pub use run::run;

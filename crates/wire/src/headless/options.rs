@@ -78,6 +78,17 @@ pub struct Product {
     pub api_key_source: String,
     /// Commands that a prompt may begin with.
     pub commands: Vec<Command>,
+    /// The sandbox around commands; none if there is to be none.
+    pub sandbox: Option<SandboxState>,
+}
+
+/// What became of the sandbox that is to be around commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SandboxState {
+    /// This wall stands.
+    Up(String),
+    /// None works, for this reason.
+    Down(String),
 }
 
 /// A command, for people.

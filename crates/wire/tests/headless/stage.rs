@@ -66,6 +66,7 @@ impl Setup {
                 compatible_version: "2.1.332".into(),
                 api_key_source: "none".into(),
                 commands: Vec::new(),
+                sandbox: None,
             },
             ..Options::default()
         };
