@@ -92,6 +92,17 @@ pub fn decide_waved(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
     decide_so(rules, mode, call, true)
 }
 
+/// Decides on a call that a gatekeeper wants a person to see, whatever allows it.
+pub fn decide_asked(rules: &Rules, mode: Mode, call: &Judged<'_>, why: Option<&str>) -> Verdict {
+    let reason =
+        why.map_or_else(|| "a gatekeeper asks".to_owned(), |why| format!("a gatekeeper asks: {why}"));
+    let asked = match within(rules, weigh(Finding::new(Level::Bound, reason), mode, call)) {
+        Verdict::Ask(asking) => Verdict::Ask(Asking { reason_kind: ReasonKind::Gatekeeper, ..asking }),
+        verdict => verdict,
+    };
+    decide(rules, mode, call).meet(asked)
+}
+
 fn decide_so(rules: &Rules, mode: Mode, call: &Judged<'_>, by_gatekeeper: bool) -> Verdict {
     let judge = Judge { rules, mode, place: call.place };
     let tool = tool_name(call.tool);
@@ -110,7 +121,12 @@ fn decide_so(rules: &Rules, mode: Mode, call: &Judged<'_>, by_gatekeeper: bool) 
         }
         found = found.and(next);
     }
-    match weigh(found, mode, call) {
+    within(rules, weigh(found, mode, call))
+}
+
+/// The verdict where settings deny what would be asked.
+fn within(rules: &Rules, verdict: Verdict) -> Verdict {
+    match verdict {
         Verdict::Ask(asking) if rules.bounds().questions => Verdict::Deny(format!(
             "{}, and the settings deny what would be asked (denyInsteadOfPrompting)",
             asking.reason
@@ -209,7 +225,7 @@ fn weigh(found: Finding, mode: Mode, call: &Judged<'_>) -> Verdict {
     }
 }
 
-/// What kind of reason a finding has, for those who show questions; nothing is decided by it.
+/// What kind of reason a finding has, for those who show questions, and for the answers of gatekeepers.
 fn kind_of(found: &Finding, call: &Judged<'_>) -> ReasonKind {
     let outside = |path: &String| !call.place.roots.iter().any(|root| Path::new(path).starts_with(root));
     match found.level {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Asking, Judged, Verdict, decide, decide_waved};
+use super::{Asking, Judged, Verdict, decide, decide_asked, decide_waved};
 use crate::access::{Access, PathUse};
 use crate::policy::{
     Behaviour, Bounds, Command, Destination, Mode, ReasonKind, Rules, Scope, Simple, Update, Word,
@@ -330,4 +330,27 @@ fn a_question_says_what_kind_of_reason_it_has() {
     assert_eq!(kind(&[], Mode::Default, exec("rm -rf /")), ReasonKind::Safety);
     assert_eq!(kind(&[], Mode::Micro, read("/home/ann/p/a")), ReasonKind::Mode);
     assert_eq!(kind(&[], Mode::Default, Access::Person), ReasonKind::Person);
+}
+
+// proves: S1, F186
+#[test]
+fn what_a_gatekeeper_asks_about_is_asked_whatever_allows_it() {
+    let asked = |rules: &[(&str, Behaviour)], mode| {
+        let mut all = Rules::default();
+        for (text, behaviour) in rules {
+            assert!(all.add(text, *behaviour, Scope::Project, "/home/ann/p".into()).is_ok());
+        }
+        let access = [read("/home/ann/p/a")];
+        let call = Judged { tool: "T", input: &json!({}), access: &access, place: &place() };
+        decide_asked(&all, mode, &call, Some("look twice"))
+    };
+    match asked(&[("T", Behaviour::Allow)], Mode::BypassPermissions) {
+        Verdict::Ask(asking) => {
+            assert_eq!(asking.reason, "a gatekeeper asks: look twice");
+            assert!(asking.hard && asking.reason_kind == ReasonKind::Gatekeeper);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(word(&asked(&[], Mode::DontAsk)), "deny");
+    assert_eq!(word(&asked(&[("T", Behaviour::Deny)], Mode::Default)), "deny");
 }

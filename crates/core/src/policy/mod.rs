@@ -30,7 +30,7 @@ mod wrapper;
 
 pub use bounds::Bounds;
 pub use command::*;
-pub use decide::{Asking, Judged, Verdict, decide, decide_waved};
+pub use decide::{Asking, Judged, Verdict, decide, decide_asked, decide_waved};
 pub use mode::Mode;
 pub use path::{absolute, clean};
 pub use question::{Answer, Asker, Behaviour, Destination, Question, ReasonKind, Update};

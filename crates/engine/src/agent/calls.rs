@@ -3,19 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::{Id, JoinSet};
 use troupe_core::CancellationToken;
 use troupe_core::block::{Block, Blocks};
 use troupe_core::entry::{Body, Setting};
 use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::policy::{Answer, Mode, Update, Verdict};
+use troupe_core::ports::gatekeeper::Ruling;
 use troupe_core::ports::tool::{Reporter, ToolCx, ToolOutput};
 use troupe_core::schedule::{Progress, Slot, ready};
 use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
 use super::gate::Ready;
-use crate::supervisor::Shared;
+use super::passed::Passed;
 use crate::supervisor::door::Door;
 
 /// How long calls that were told to end may take, before they are dropped.
@@ -27,10 +29,9 @@ const RESULT_CAP: usize = 200_000;
 /// A batch of calls at work.
 struct Batch {
     calls: Vec<OpenCall>,
-    ready: Vec<Option<Ready>>,
+    ready: Vec<Option<Arc<Ready>>>,
     slots: Vec<Slot>,
-    /// Calls whose input a person changed and allowed.
-    approved: Vec<bool>,
+    passed: Vec<Passed>,
     tasks: JoinSet<Told>,
     task_of: Vec<Option<Id>>,
     cancel: CancellationToken,
@@ -39,7 +40,11 @@ struct Batch {
 /// What a task of the batch tells.
 enum Told {
     Ended(usize, ToolOutput),
+    /// What the gatekeeper says before the call.
+    Ruled(usize, Ruling),
     Answered(usize, Answer),
+    /// The question need not be asked any more: rules decide.
+    Settled(usize),
 }
 
 impl Actor {
@@ -51,7 +56,7 @@ impl Actor {
             match self.prepare(&batch.calls[at], &batch.calls[at].input) {
                 Ok(ready) => {
                     batch.slots[at].access.clone_from(&ready.access);
-                    batch.ready[at] = Some(ready);
+                    batch.ready[at] = Some(Arc::new(ready));
                 }
                 Err(output) => self.finish(&mut batch, at, *output).await?,
             }
@@ -104,39 +109,84 @@ impl Actor {
                 Err(output) => return self.finish(batch, at, *output).await,
                 Ok(ready) => {
                     batch.slots[at].access.clone_from(&ready.access);
-                    batch.ready[at] = Some(ready);
+                    batch.ready[at] = Some(Arc::new(ready));
                 }
             }
             if !self.startable(batch).contains(&at) {
                 return Ok(());
             }
         }
-        let Some(ready) = &batch.ready[at] else { return Ok(()) };
-        let approved = batch.approved[at];
-        match self.judge(ready) {
-            Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
-            Verdict::Allow => self.start(batch, at, approved).await,
-            Verdict::Ask(_) if approved => self.start(batch, at, true).await,
-            Verdict::Ask(asking) => {
-                let question = self.question(&batch.calls[at], ready, asking);
-                if !self.shared.config.leave.asks {
-                    // The same words as `Shared::ask` would give, without a task.
-                    let shared = Arc::clone(&self.shared);
-                    let denied = shared.ask(question).await;
-                    return self.answered(batch, at, denied).await;
+        let Some(ready) = batch.ready[at].clone() else { return Ok(()) };
+        if let Some(gate) = self.shared.config.leave.gate.clone().filter(|_| !batch.passed[at].asked) {
+            let (bench, call, cancel) = (self.bench(), batch.calls[at].clone(), batch.cancel.clone());
+            batch.run(at, async move {
+                tokio::select! {
+                    ruling = bench.before(&gate, &call, &ready) => Told::Ruled(at, ruling),
+                    () = cancel.cancelled() => Told::Settled(at),
                 }
-                self.say(EventKind::Phase(Phase::Asking));
-                batch.slots[at].progress = Progress::Running;
-                let shared = Arc::clone(&self.shared);
-                let cancel = batch.cancel.clone();
-                let ask = async move { ask(&shared, question, &cancel, at).await };
-                batch.task_of[at] = Some(batch.tasks.spawn(ask).id());
+            });
+            return Ok(());
+        }
+        let approved = batch.passed[at].approved;
+        match self.bench().judge(&ready, &batch.passed[at]) {
+            Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
+            Verdict::Allow => self.start(batch, at).await,
+            Verdict::Ask(_) if approved => self.start(batch, at).await,
+            Verdict::Ask(asking) => {
+                let question = self.question(&batch.calls[at], &ready, asking);
+                if !self.shared.config.leave.asks && self.shared.config.leave.gate.is_none() {
+                    // The same words as below, without a task.
+                    let shared = Arc::clone(&self.shared);
+                    let denied = shared.ask(question, || false).await;
+                    return self.answered(batch, at, denied.unwrap_or_else(withdrawn)).await;
+                }
+                if self.shared.config.leave.asks {
+                    self.say(EventKind::Phase(Phase::Asking));
+                }
+                let (bench, passed, cancel) = (self.bench(), batch.passed[at].clone(), batch.cancel.clone());
+                batch.run(at, async move {
+                    let settled = || !matches!(bench.judge(&ready, &passed), Verdict::Ask(_));
+                    tokio::select! {
+                        answer = bench.shared.ask(question, settled) => {
+                            answer.map_or(Told::Settled(at), |answer| Told::Answered(at, answer))
+                        }
+                        () = cancel.cancelled() => Told::Answered(at, withdrawn()),
+                    }
+                });
                 Ok(())
             }
         }
     }
 
-    /// Takes an answer. A changed input is judged again, since no answer overrides a rule that denies.
+    /// Takes what the gatekeeper says. An input that it changed is checked and judged like the model's own.
+    async fn ruled(&mut self, batch: &mut Batch, at: usize, ruling: Ruling) -> Result<(), Halt> {
+        batch.passed[at].asked = true;
+        let (input, refused) = batch.passed[at].take(ruling);
+        if let Some(reason) = refused {
+            return self.refuse(batch, at, reason).await;
+        }
+        let given = batch.ready[at].as_ref().map(|ready| &ready.input);
+        match input.filter(|input| Some(input) != given) {
+            None => Ok(()),
+            Some(input) => self.change(batch, at, &input).await,
+        }
+    }
+
+    /// Puts another input in the place of a call's; the call takes its turn again, by what it would touch now.
+    async fn change(&mut self, batch: &mut Batch, at: usize, input: &Value) -> Result<(), Halt> {
+        match self.prepare(&batch.calls[at], input) {
+            Err(output) => self.finish(batch, at, *output).await,
+            Ok(ready) => {
+                batch.slots[at].access.clone_from(&ready.access);
+                batch.slots[at].progress = Progress::Waiting;
+                batch.ready[at] = Some(Arc::new(ready));
+                batch.passed[at].changed = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes an answer. It overrides no rule that denies, also one that came while it was thought of.
     async fn answered(&mut self, batch: &mut Batch, at: usize, answer: Answer) -> Result<(), Halt> {
         match answer {
             Answer::Deny { message, interrupt } => {
@@ -147,44 +197,46 @@ impl Actor {
                 Ok(())
             }
             Answer::Allow { input, updates } => {
-                for update in &updates {
-                    self.update(update).await?;
+                self.update(&updates).await?;
+                let Some(ready) = batch.ready[at].clone() else { return Ok(()) };
+                if let Some(input) = input.filter(|input| *input != ready.input) {
+                    // It is asked for no more.
+                    batch.passed[at].approved = true;
+                    return self.change(batch, at, &input).await;
                 }
-                let given = batch.ready[at].as_ref().map(|ready| ready.input.clone());
-                let changed = input.filter(|input| Some(input) != given.as_ref());
-                let Some(input) = changed else { return self.start(batch, at, false).await };
-                match self.prepare(&batch.calls[at], &input) {
-                    Err(output) => self.finish(batch, at, *output).await,
-                    Ok(ready) => {
-                        // It takes its turn again, by what it would touch now, and is not asked for again.
-                        batch.slots[at].access.clone_from(&ready.access);
-                        batch.slots[at].progress = Progress::Waiting;
-                        batch.ready[at] = Some(ready);
-                        batch.approved[at] = true;
-                        Ok(())
-                    }
+                match self.bench().forbids(&ready) {
+                    Some(reason) => self.refuse(batch, at, reason).await,
+                    None => self.start(batch, at).await,
                 }
             }
         }
     }
 
     /// Applies what came with an answer.
-    async fn update(&mut self, update: &Update) -> Result<(), Halt> {
-        let refused = matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. })
-            && !self.shared.config.leave.bypass;
-        if refused {
-            let reason =
-                "bypassPermissions was not enabled when the session began, so an answer can't turn it on";
-            self.say(EventKind::Notice(Notice::Warning(reason.to_owned())));
-            return Ok(());
+    async fn update(&mut self, updates: &[Update]) -> Result<(), Halt> {
+        let refused =
+            |update: &Update| matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. });
+        let bypass = self.shared.config.leave.bypass;
+        let (refused, updates): (Vec<Update>, Vec<Update>) =
+            updates.iter().cloned().partition(|update| !bypass && refused(update));
+        let mut told = Vec::new();
+        if !refused.is_empty() {
+            told.push(
+                "bypassPermissions was not enabled when the session began, so an answer can't turn it on"
+                    .to_owned(),
+            );
         }
-        if let Err(reason) = self.shared.update_rules(update) {
-            self.say(EventKind::Notice(Notice::Warning(reason)));
+        let shared = Arc::clone(&self.shared);
+        told.extend(shared.update(&updates).await);
+        for line in told {
+            self.say(EventKind::Notice(Notice::Warning(line)));
         }
-        if let Update::SetMode { mode, .. } = update
-            && *mode != self.transcript().state().mode
-        {
-            self.record(Body::Set(Setting::Mode(*mode))).await?;
+        for update in updates {
+            if let Update::SetMode { mode, .. } = update
+                && mode != self.transcript().state().mode
+            {
+                self.record(Body::Set(Setting::Mode(mode))).await?;
+            }
         }
         Ok(())
     }
@@ -198,12 +250,12 @@ impl Actor {
     }
 
     /// Records that the call starts, then starts it.
-    async fn start(&mut self, batch: &mut Batch, at: usize, changed: bool) -> Result<(), Halt> {
+    async fn start(&mut self, batch: &mut Batch, at: usize) -> Result<(), Halt> {
         let Some(ready) = batch.ready[at].take() else { return Ok(()) };
+        let ready = Arc::unwrap_or_clone(ready);
         let call = batch.calls[at].id.clone();
-        let input = changed.then(|| ready.input.clone());
+        let input = batch.passed[at].changed.then(|| ready.input.clone());
         self.record(Body::Started { call: call.clone(), input, job: None }).await?;
-        batch.slots[at].progress = Progress::Running;
         batch.slots[at].access = ready.access;
         let cx = ToolCx {
             me: self.me().clone(),
@@ -215,8 +267,7 @@ impl Actor {
             supervisor: Arc::new(Door(Arc::clone(&self.shared))),
         };
         let (tool, input) = (ready.tool, ready.input);
-        let run = async move { Told::Ended(at, tool.call(&cx, input).await) };
-        batch.task_of[at] = Some(batch.tasks.spawn(run).id());
+        batch.run(at, async move { Told::Ended(at, tool.call(&cx, input).await) });
         Ok(())
     }
 
@@ -233,6 +284,16 @@ impl Actor {
     ) -> Result<(), Halt> {
         match told {
             Ok((_, Told::Ended(at, output))) => self.finish(batch, at, output).await,
+            Ok((_, Told::Ruled(at, ruling))) => {
+                batch.slots[at].progress = Progress::Waiting;
+                self.ruled(batch, at, ruling).await
+            }
+            Ok((_, Told::Settled(at))) => {
+                // It takes its turn again, and is judged by what holds now.
+                batch.slots[at].progress = Progress::Waiting;
+                self.say(EventKind::Phase(Phase::Calling));
+                Ok(())
+            }
             Ok((_, Told::Answered(at, answer))) => {
                 batch.slots[at].progress = Progress::Waiting;
                 self.say(EventKind::Phase(Phase::Calling));
@@ -257,7 +318,8 @@ impl Actor {
         batch.slots[at].progress = Progress::Done;
         batch.ready[at] = None;
         let call = batch.calls[at].id.clone();
-        let content = capped(output.content);
+        let mut content = capped(output.content);
+        content.extend(batch.passed[at].context.take().map(Block::text));
         let blocks: Blocks =
             Arc::from([Block::ToolResult { id: call.clone(), content, is_error: output.is_error }]);
         let data = output.data.map(Arc::new);
@@ -271,7 +333,7 @@ impl Actor {
         let deadline = tokio::time::Instant::now() + GRACE;
         while let Ok(Some(told)) = tokio::time::timeout_at(deadline, batch.tasks.join_next_with_id()).await {
             match told {
-                Ok((_, Told::Answered(..))) => {}
+                Ok((_, Told::Answered(..) | Told::Ruled(..) | Told::Settled(_))) => {}
                 told => self.told(&mut batch, told).await?,
             }
         }
@@ -292,12 +354,18 @@ impl Batch {
         Self {
             ready: calls.iter().map(|_| None).collect(),
             task_of: calls.iter().map(|_| None).collect(),
-            approved: calls.iter().map(|_| false).collect(),
+            passed: calls.iter().map(|_| Passed::default()).collect(),
             slots,
             calls,
             tasks: JoinSet::new(),
             cancel,
         }
+    }
+
+    /// Runs a task for a call.
+    fn run(&mut self, at: usize, task: impl Future<Output = Told> + Send + 'static) {
+        self.slots[at].progress = Progress::Running;
+        self.task_of[at] = Some(self.tasks.spawn(task).id());
     }
 
     /// Whether any of its calls was started.
@@ -319,18 +387,8 @@ impl Batch {
     }
 }
 
-async fn ask(
-    shared: &Shared,
-    question: troupe_core::policy::Question,
-    cancel: &CancellationToken,
-    at: usize,
-) -> Told {
-    let withdrawn = || Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false };
-    let answer = tokio::select! {
-        answer = shared.ask(question) => answer,
-        () = cancel.cancelled() => withdrawn(),
-    };
-    Told::Answered(at, answer)
+fn withdrawn() -> Answer {
+    Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false }
 }
 
 /// Keeps a result from growing past the cap, and from being empty, which the API refuses.

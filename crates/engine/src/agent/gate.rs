@@ -4,16 +4,23 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_core::access::Access;
+use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
-use troupe_core::policy::{Asking, Judged, Question, Verdict, decide};
+use troupe_core::policy::{
+    Asking, Judged, Mode, Question, ReasonKind, Rules, Verdict, decide, decide_asked, decide_waved,
+};
+use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{Place, Tool, ToolOutput};
 use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
 
 use super::actor::Actor;
+use super::passed::Passed;
 use super::resolve::resolve;
+use crate::supervisor::{Row, Shared};
 
 /// A call that is fit to be judged.
+#[derive(Clone)]
 pub(super) struct Ready {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) input: Value,
@@ -23,14 +30,7 @@ pub(super) struct Ready {
 impl Actor {
     /// The place in which the agent's calls are made.
     pub(super) fn place(&self) -> Place {
-        let config = &self.shared.config.place;
-        let cwd = self.transcript().state().cwd.clone();
-        let mut roots =
-            vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
-        roots.push(config.cwd.clone());
-        roots.extend(self.shared.roots());
-        roots.dedup();
-        Place { cwd, home: config.home.clone(), roots, scratch: vec![] }
+        place(&self.shared, &self.row)
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -51,16 +51,23 @@ impl Actor {
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 
-    /// Whether a call may be made.
-    pub(super) fn judge(&self, ready: &Ready) -> Verdict {
-        let place = self.place();
-        let judged = Judged {
-            tool: &ready.tool.spec().name,
-            input: &ready.input,
-            access: &ready.access,
-            place: &place,
-        };
-        decide(&self.shared.rules(), self.transcript().state().mode, &judged)
+    /// Tells what of the definition's allowed-tools list can't be understood, and so allows nothing.
+    pub(crate) fn tell_faulty_rules(&self) {
+        let Some(allowed) = &self.def.allowed else { return };
+        let (_, faults) = Rules::default().for_agent(allowed, &self.shared.config.place.cwd);
+        for fault in faults {
+            let told = format!("a rule of the agent type {}: {fault}", self.def.name);
+            self.say(EventKind::Notice(Notice::Warning(told)));
+        }
+    }
+
+    /// What calls of this agent are judged by.
+    pub(super) fn bench(&self) -> Bench {
+        Bench {
+            shared: Arc::clone(&self.shared),
+            row: Arc::clone(&self.row),
+            allowed: self.def.allowed.as_deref().map(Arc::from),
+        }
     }
 
     /// The question whether a call may be made.
@@ -80,6 +87,63 @@ impl Actor {
             hard: asking.hard,
         }
     }
+}
+
+/// What the calls of one agent are judged by, apart from the agent: a question that is open is judged again
+/// while its agent does something else.
+#[derive(Clone)]
+pub(super) struct Bench {
+    pub(super) shared: Arc<Shared>,
+    pub(super) row: Arc<Row>,
+    allowed: Option<Arc<[String]>>,
+}
+
+impl Bench {
+    /// Whether a call may be made, by what holds at this moment.
+    pub(super) fn judge(&self, ready: &Ready, passed: &Passed) -> Verdict {
+        let mode = self.row.state().mode;
+        self.with(ready, |rules, call| match passed.opinion {
+            Opinion::Allow => match decide_waved(rules, mode, call) {
+                // A question to a person has its answer in the input that was put in place of the call's.
+                Verdict::Ask(asking) if asking.reason_kind == ReasonKind::Person && passed.changed => {
+                    Verdict::Allow
+                }
+                verdict => verdict,
+            },
+            Opinion::Ask => decide_asked(rules, mode, call, passed.reason.as_deref()),
+            Opinion::None | Opinion::Defer | Opinion::Deny => decide(rules, mode, call),
+        })
+    }
+
+    /// Why a call can't be made even with a person's leave, if so.
+    pub(super) fn forbids(&self, ready: &Ready) -> Option<String> {
+        match self.with(ready, |rules, call| decide(rules, Mode::BypassPermissions, call)) {
+            Verdict::Deny(reason) => Some(reason),
+            Verdict::Allow | Verdict::Ask(_) => None,
+        }
+    }
+
+    fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {
+        let rules = self.shared.rules(self.allowed.as_deref());
+        let place = place(&self.shared, &self.row);
+        let call = Judged {
+            tool: &ready.tool.spec().name,
+            input: &ready.input,
+            access: &ready.access,
+            place: &place,
+        };
+        decide(&rules, &call)
+    }
+}
+
+fn place(shared: &Shared, row: &Row) -> Place {
+    let config = &shared.config.place;
+    let cwd = row.state().cwd.clone();
+    let mut roots = vec![if row.header.depth == 0 { config.cwd.clone() } else { row.header.cwd.clone() }];
+    roots.push(config.cwd.clone());
+    roots.extend(shared.standing.roots());
+    roots.dedup();
+    Place { cwd, home: config.home.clone(), roots, scratch: vec![] }
 }
 
 /// A call that never got as far as being made; readers of the ecosystem know the tag.

@@ -6,6 +6,7 @@ mod calls;
 mod compact;
 mod gate;
 mod lost;
+mod passed;
 mod report;
 pub(crate) mod resolve;
 mod sample;
