@@ -84,7 +84,14 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let start = which::choose(&run.session, &state)?;
 
     let allowed = settings.permissions();
-    let leave = permissions::leave(run, &allowed, &env, &places)?;
+    let leave = permissions::leave(permissions::Given {
+        run,
+        settings: &allowed,
+        env: &env,
+        places: &places,
+        sources,
+        trust: TRUST,
+    })?;
     let options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
@@ -140,10 +147,16 @@ fn sources(run: &Run) -> Result<Sources, Fault> {
     }
 }
 
+/// Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
+const TRUST: Trust = Trust::Trusted;
+
+/// What the command line says of settings.
+pub(super) fn command_line(run: &Run) -> CommandLine {
+    CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() }
+}
+
 fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
-    let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
-    // Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
-    let settings = Settings::load(places, env, &line, sources, Trust::Trusted)
+    let settings = Settings::load(places, env, &command_line(run), sources, TRUST)
         .map_err(|fault| Fault::usage(format_args!("failed to {fault}")))?;
     for fault in &settings.faults {
         warn(format_args!("failed to {fault}"));
@@ -165,15 +178,7 @@ fn place(
     state: &State,
     allowed: &PermissionSettings,
 ) -> Result<PlaceConfig, Fault> {
-    let mut roots = Vec::new();
-    for folder in &run.permissions.add_dir {
-        let fail = |error| Fault::usage(format_args!("--add-dir {}: {error}", folder.display()));
-        let real = env.cwd.join(folder).canonicalize().map_err(fail)?;
-        if !real.is_dir() {
-            return Err(Fault::usage(format_args!("--add-dir {}: it is no folder", folder.display())));
-        }
-        roots.push(real);
-    }
+    let mut roots = permissions::flag_folders(run, env)?;
     for folder in &allowed.additional_directories {
         match folder.value.canonicalize() {
             Ok(real) => roots.push(real),
