@@ -30,6 +30,7 @@ pub mod turn;
 #[cfg(test)]
 mod turn_tests;
 pub mod usage;
+pub mod visible;
 
 /// A boxed future, for the object-safe seams in [`ports`].
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -11,6 +11,7 @@ use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
+use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
 use troupe_core::ports::tool::Tool;
@@ -19,6 +20,7 @@ use troupe_core::prompt::Instructions;
 use crate::bus::Subscription;
 use crate::git::Gathering;
 use crate::inbox::{Control, InboxError};
+use crate::load::Reread;
 use crate::store::{Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 use crate::supervisor::{Shared, spawn};
@@ -85,7 +87,7 @@ pub struct PlaceConfig {
 }
 
 /// What a session may do.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Leave {
     /// The mode; a resumed session keeps its own where this is `None`.
     pub mode: Option<Mode>,
@@ -97,7 +99,35 @@ pub struct Leave {
     pub asks: bool,
     /// Keeps a rule beyond the session.
     pub save: Option<SaveRule>,
+    /// Reads the rules again where their files have changed. Asked before each judgement, so it must be cheap.
+    pub reload: Option<Reload>,
+    /// How long a question may stay open; none is no limit.
+    pub question_limit: Option<Duration>,
+    /// What stands before calls and beside questions.
+    pub gate: Option<Gate>,
 }
+
+/// A gatekeeper, and how long it may take.
+#[derive(Clone)]
+pub struct Gate {
+    /// The gatekeeper.
+    pub keeper: Arc<dyn Gatekeeper>,
+    /// After this it has failed, whatever limits it keeps itself.
+    pub ceiling: Duration,
+}
+
+impl Gate {
+    /// Longer than the handlers behind it get by default (600 s).
+    pub const CEILING: Duration = Duration::from_mins(11);
+
+    /// A gatekeeper with the usual ceiling.
+    pub fn of(keeper: Arc<dyn Gatekeeper>) -> Self {
+        Self { keeper, ceiling: Self::CEILING }
+    }
+}
+
+/// Reads the rules again; none when nothing has changed. Its folders are all besides the workspace.
+pub type Reload = Arc<dyn Fn() -> Option<Reread> + Send + Sync>;
 
 /// Keeps an update where its destination says.
 pub type SaveRule = Arc<dyn Fn(&Update) -> Result<(), String> + Send + Sync>;
@@ -313,7 +343,7 @@ impl Session {
         let control = match input {
             Input::Prompt(prompt) => return self.prompt(to, prompt).await,
             Input::Answer(question, answer) => {
-                return if self.shared.answer(&question, answer) {
+                return if self.shared.questions.answer(&question, answer) {
                     Ok(())
                 } else {
                     Err(SendError::NoQuestion(question))
@@ -351,7 +381,7 @@ impl Session {
 
     /// Questions that nobody has answered yet.
     pub fn questions(&self) -> Vec<Arc<Question>> {
-        self.shared.open_questions()
+        self.shared.questions.list()
     }
 
     /// Live agents.

@@ -13,7 +13,7 @@ use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, InputId, SessionId};
 use troupe_core::input::{Input, Prompt, When};
 use troupe_core::outcome::Envelope;
-use troupe_core::policy::{Mode, Rules};
+use troupe_core::policy::Mode;
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
@@ -101,7 +101,7 @@ impl World {
                 plans: root.join("home/plans"),
                 branch: None,
             },
-            leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks: false, save: None },
+            leave: Leave::default(),
             prompting: Prompting {
                 system: None,
                 append: None,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io::Write as _;
 
+use troupe_core::visible::visible_lines;
+
 /// A failure at the edge of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
@@ -49,8 +51,8 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", visible(&self.message))?;
-        self.hints.iter().try_for_each(|hint| writeln!(f, "hint: {}", visible(hint)))
+        writeln!(f, "error: {}", visible_lines(&self.message))?;
+        self.hints.iter().try_for_each(|hint| writeln!(f, "hint: {}", visible_lines(hint)))
     }
 }
 
@@ -61,14 +63,7 @@ pub(crate) fn tell(line: impl fmt::Display) {
 
 /// Tells something that the person may want to know.
 pub(crate) fn warn(line: impl fmt::Display) {
-    tell(format_args!("warning: {}\n", visible(&line.to_string())));
-}
-
-/// A text whose control characters can do nothing to a terminal.
-pub(crate) fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() && c != '\n' && c != '\t' { char::REPLACEMENT_CHARACTER } else { c })
-        .collect()
+    tell(format_args!("warning: {}\n", visible_lines(&line.to_string())));
 }
 
 #[cfg(test)]
@@ -83,8 +78,10 @@ mod tests {
         assert_eq!(Fault::failed("x").code(), 1);
     }
 
+    // proves: F157
     #[test]
     fn a_message_can_do_nothing_to_a_terminal() {
-        assert_eq!(visible("a\u{1b}[2Jb\tc\n"), "a\u{fffd}[2Jb\tc\n");
+        let fault = Fault::failed("a\u{1b}[2Jb\tc\u{202e}").hint("x\u{e0100}\u{a0}y");
+        assert_eq!(fault.to_string(), "error: a\\u{1b}[2Jb\tc\\u{202e}\nhint: x\\u{e0100}\\u{a0}y\n");
     }
 }

@@ -8,12 +8,13 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use troupe_core::ports::clock::Clock as _;
+use troupe_core::visible::visible;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::project_key::project_key;
 use troupe_engine::load::{Env, Places};
 use troupe_engine::store::{Listed, list};
 
-use crate::fault::{Fault, visible};
+use crate::fault::Fault;
 
 /// Bytes of a transcript in which its first prompt is looked for.
 const HEAD: u64 = 64 * 1024;

@@ -90,12 +90,6 @@ pub fn decide(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
     verdict(judge(rules, mode, call, Waved::ByRulesAlone, &mut Notes::none()), rules, mode, call)
 }
 
-/// Decides on a call that a gatekeeper allows: as if a rule allowed it, which overrides no rule that denies or
-/// asks and nothing that is [`Asking::hard`].
-pub fn decide_waved(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Verdict {
-    verdict(judge(rules, mode, call, Waved::ByGatekeeper, &mut Notes::none()), rules, mode, call)
-}
-
 /// What else than rules lets pass what would merely be asked.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waved {
@@ -236,7 +230,7 @@ pub(super) fn verdict(found: Finding, rules: &Rules, mode: Mode, call: &Judged<'
     }
 }
 
-/// What kind of reason a finding has, for those who show questions; nothing is decided by it.
+/// What kind of reason a finding has, for those who show questions, and for the answers of gatekeepers.
 fn kind_of(found: &Finding, call: &Judged<'_>) -> ReasonKind {
     let outside = |path: &String| !call.place.roots.iter().any(|root| Path::new(path).starts_with(root));
     match found.level {

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{Asking, Judged, Verdict, decide, decide_waved};
+use super::super::explain::{explain, explain_waved};
+use super::{Asking, Judged, Verdict, decide};
 use crate::access::{Access, PathUse};
 use crate::policy::{
     Behaviour, Bounds, Command, Destination, Mode, ReasonKind, Rules, Scope, Simple, Update, Word,
@@ -302,7 +303,7 @@ fn what_a_gatekeeper_allows_overrides_no_rule_and_nothing_hard() {
         for (text, behaviour) in rules {
             assert!(all.add(text, *behaviour, Scope::Project, "/home/ann/p".into()).is_ok());
         }
-        decide_waved(&all, mode, &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() })
+        explain_waved(&all, mode, &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() }).verdict
     };
     for access in [write("/home/ann/p/a"), exec("make all"), Access::Unknown, read("/etc/x")] {
         assert_eq!(waved(&[], Mode::Default, access.clone()), Verdict::Allow, "{access:?}");
@@ -330,4 +331,27 @@ fn a_question_says_what_kind_of_reason_it_has() {
     assert_eq!(kind(&[], Mode::Default, exec("rm -rf /")), ReasonKind::Safety);
     assert_eq!(kind(&[], Mode::Micro, read("/home/ann/p/a")), ReasonKind::Mode);
     assert_eq!(kind(&[], Mode::Default, Access::Person), ReasonKind::Person);
+}
+
+// proves: S1, F186
+#[test]
+fn what_a_gatekeeper_asks_about_is_asked_whatever_allows_it() {
+    let asked = |rules: &[(&str, Behaviour)], mode| {
+        let mut all = Rules::default();
+        for (text, behaviour) in rules {
+            assert!(all.add(text, *behaviour, Scope::Project, "/home/ann/p".into()).is_ok());
+        }
+        let access = [read("/home/ann/p/a")];
+        let call = Judged { tool: "T", input: &json!({}), access: &access, place: &place() };
+        explain(&all, mode, &call).asked(&all, mode, &call, Some("look twice")).verdict
+    };
+    match asked(&[("T", Behaviour::Allow)], Mode::BypassPermissions) {
+        Verdict::Ask(asking) => {
+            assert_eq!(asking.reason, "a gatekeeper asks: look twice");
+            assert!(asking.hard && asking.reason_kind == ReasonKind::Gatekeeper);
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(word(&asked(&[], Mode::DontAsk)), "deny");
+    assert_eq!(word(&asked(&[("T", Behaviour::Deny)], Mode::Default)), "deny");
 }

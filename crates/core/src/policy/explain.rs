@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::access::Access;
-use crate::policy::{Mode, RedirectKind, Rules, Simple, Verdict};
+use crate::policy::{Asking, Mode, ReasonKind, RedirectKind, Rules, Simple, Verdict};
 
 use super::decide::{Judged, Waved, judge, verdict, weigh};
 use super::exec::raw;
@@ -50,13 +50,42 @@ pub struct PartFinding {
 
 /// Decides on one call, and says why.
 pub fn explain(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Explanation {
+    explain_by(Waved::ByRulesAlone, rules, mode, call)
+}
+
+/// The same for a call that a gatekeeper allows: as if a rule allowed it, which overrides no rule that denies or
+/// asks and nothing that is [`Asking::hard`].
+pub fn explain_waved(rules: &Rules, mode: Mode, call: &Judged<'_>) -> Explanation {
+    explain_by(Waved::ByGatekeeper, rules, mode, call)
+}
+
+fn explain_by(waved: Waved, rules: &Rules, mode: Mode, call: &Judged<'_>) -> Explanation {
     let mut notes = Notes(Some(Vec::new()));
-    let found = judge(rules, mode, call, Waved::ByRulesAlone, &mut notes);
+    let found = judge(rules, mode, call, waved, &mut notes);
     let parts = notes.0.unwrap_or_default();
     let parts = parts.into_iter().map(|note| note.weighed(mode)).collect();
     let reason = reason_of(&found, mode);
     let rule = found.rule.clone();
     Explanation { verdict: verdict(found, rules, mode, call), reason, rule, parts }
+}
+
+impl Explanation {
+    /// The same for a call that a gatekeeper wants a person to see, whatever allows it.
+    #[must_use]
+    pub fn asked(self, rules: &Rules, mode: Mode, call: &Judged<'_>, why: Option<&str>) -> Self {
+        let reason =
+            why.map_or_else(|| "a gatekeeper asks".to_owned(), |why| format!("a gatekeeper asks: {why}"));
+        let asked = match verdict(Finding::new(Level::Bound, reason.clone()), rules, mode, call) {
+            Verdict::Ask(asking) => Verdict::Ask(Asking { reason_kind: ReasonKind::Gatekeeper, ..asking }),
+            verdict => verdict,
+        };
+        let was = self.verdict.decision();
+        let verdict = self.verdict.meet(asked);
+        if verdict.decision() == was {
+            return Self { verdict, ..self };
+        }
+        Self { verdict, reason, rule: None, parts: self.parts }
+    }
 }
 
 impl Decision {

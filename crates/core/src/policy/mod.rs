@@ -38,8 +38,8 @@ mod wrapper;
 
 pub use bounds::Bounds;
 pub use command::*;
-pub use decide::{Asking, Judged, Verdict, decide, decide_waved};
-pub use explain::{Decision, Explanation, PartFinding, explain};
+pub use decide::{Asking, Judged, Verdict, decide};
+pub use explain::{Decision, Explanation, PartFinding, explain, explain_waved};
 pub use grammar::tool_name;
 pub use listing::{Hint, Listed, list};
 pub use location::{Location, Position};

@@ -39,6 +39,13 @@ pub struct Question {
     pub interactive: bool,
 }
 
+impl Question {
+    /// The call in a few words: its title, or the tool where it has none.
+    pub fn headline(&self) -> &str {
+        if self.title.is_empty() { &self.tool } else { &self.title }
+    }
+}
+
 /// Who asks, for people.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {

@@ -18,6 +18,14 @@ impl Rules {
         let faults = allowed.iter().filter_map(add).collect();
         (own, faults)
     }
+
+    /// The same with what was said of the workspace and the volume for `other`: files of rules know neither.
+    #[must_use]
+    pub fn with_marks_of(mut self, other: &Self) -> Self {
+        self.set_trusted(other.is_trusted());
+        self.set_folding(other.folds());
+        self
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use troupe_core::CancellationToken;
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
 use troupe_core::def::AgentDef;
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::entry::{Body, Entry, Origin, Setting};
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::{AgentId, CallId};
 use troupe_core::outcome::{EndReason, Envelope};
@@ -239,6 +239,9 @@ impl Actor {
         let entry = self.writer.append(body).await?;
         if let Some(entry) = &entry {
             self.row.publish(Arc::clone(self.writer.transcript().state()));
+            if matches!(entry.body, Body::Set(Setting::Mode(_))) {
+                self.shared.standing.touch();
+            }
             self.say(EventKind::Appended(Arc::clone(entry)));
         }
         Ok(entry)

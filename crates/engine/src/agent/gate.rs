@@ -1,19 +1,28 @@
 //! What stands before a call: its tool, its input, what it would touch, and whether it may.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_core::access::Access;
+use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
-use troupe_core::policy::{Asking, Explanation, Judged, Question, Update, alternatives, explain};
+use troupe_core::policy::{
+    Asking, Explanation, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives, decide,
+    explain, explain_waved,
+};
+use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
 use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
 
 use super::actor::Actor;
-use super::resolve::resolve;
+use super::passed::Passed;
+use crate::judge::touched;
+use crate::supervisor::{Row, Shared};
 
 /// A call that is fit to be judged.
+#[derive(Clone)]
 pub(super) struct Ready {
     pub(super) tool: Arc<dyn Tool>,
     pub(super) input: Value,
@@ -34,14 +43,7 @@ impl Ready {
 impl Actor {
     /// The place in which the agent's calls are made.
     pub(super) fn place(&self) -> Place {
-        let config = &self.shared.config.place;
-        let cwd = self.transcript().state().cwd.clone();
-        let mut roots =
-            vec![if self.row.header.depth == 0 { config.cwd.clone() } else { self.row.header.cwd.clone() }];
-        roots.push(config.cwd.clone());
-        roots.extend(self.shared.roots());
-        roots.dedup();
-        Place { cwd, home: config.home.clone(), roots, scratch: self.scratch() }
+        place(&self.shared, &self.row, &self.plan_files())
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -55,43 +57,43 @@ impl Actor {
         schema::check(&spec.input_schema, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         let place = self.place();
-        let mut access = tool
-            .access(&place, input)
+        let access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
-        resolve(&mut access, &place);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 
-    /// Whether a call may be made, and why.
-    pub(super) fn judge(&self, ready: &Ready) -> Explanation {
-        explain(&self.shared.rules(), self.transcript().state().mode, &ready.judged(&self.place()))
+    /// Tells what of the definition's allowed-tools list can't be understood, and so allows nothing.
+    pub(crate) fn tell_faulty_rules(&self) {
+        let Some(allowed) = &self.def.allowed else { return };
+        let (_, faults) = Rules::default().for_agent(allowed, &self.shared.config.place.cwd);
+        for fault in faults {
+            let told = format!("a rule of the agent type {}: {fault}", self.def.name);
+            self.say(EventKind::Notice(Notice::Warning(told)));
+        }
     }
 
-    /// What may be saved in place of what is suggested. Where nothing may be saved, nothing else may.
-    fn alternatives(&self, ready: &Ready, asking: &Asking) -> Vec<Update> {
-        if asking.suggestions.is_empty() {
-            return Vec::new();
+    /// What calls of this agent are judged by.
+    pub(super) fn bench(&self) -> Bench {
+        Bench {
+            shared: Arc::clone(&self.shared),
+            row: Arc::clone(&self.row),
+            allowed: self.def.allowed.as_deref().map(Arc::from),
+            plan: self.plan_files(),
         }
-        let mode = self.transcript().state().mode;
-        alternatives(&self.shared.rules(), mode, &ready.judged(&self.place()))
     }
 
     /// Makes a call that is itself a question ready to be shown. A fault becomes its result.
-    pub(super) async fn present(&self, ready: &mut Ready) -> Result<(), ToolOutput> {
+    pub(super) async fn present(&self, ready: &Ready) -> Result<Ready, ToolOutput> {
         let state = Arc::clone(self.transcript().state());
         let plan = self.plan_file();
-        let input = std::mem::take(&mut ready.input);
-        ready.input = ready
-            .tool
-            .ask(&AskCx { state: &state, plan: &plan }, input)
-            .await
-            .map_err(|what| fault(&what))?;
-        Ok(())
+        let cx = AskCx { state: &state, plan: &plan };
+        let input = ready.tool.ask(&cx, ready.input.clone()).await.map_err(|what| fault(&what))?;
+        Ok(Ready { input, ..ready.clone() })
     }
 
     /// The question whether a call may be made.
     pub(super) fn question(&self, call: &OpenCall, ready: &Ready, asking: Asking) -> Question {
-        let alternatives = self.alternatives(ready, &asking);
+        let alternatives = self.bench().alternatives(ready, &asking);
         Question {
             id: QuestionId::new(self.shared.parts.clock.uuid()),
             agent: self.me().clone(),
@@ -109,6 +111,74 @@ impl Actor {
             interactive: ready.asks_person(),
         }
     }
+}
+
+/// What the calls of one agent are judged by, apart from the agent: a question that is open is judged again
+/// while its agent does something else.
+#[derive(Clone)]
+pub(super) struct Bench {
+    pub(super) shared: Arc<Shared>,
+    pub(super) row: Arc<Row>,
+    allowed: Option<Arc<[String]>>,
+    /// The plan's file, under each of its names, where the agent has one.
+    plan: Vec<PathBuf>,
+}
+
+impl Bench {
+    /// Whether a call may be made, by what holds at this moment, and why.
+    pub(super) fn judge(&self, ready: &Ready, passed: &Passed) -> Explanation {
+        let mode = self.row.state().mode;
+        self.with(ready, |rules, call| match passed.opinion {
+            Opinion::Allow => {
+                let mut found = explain_waved(rules, mode, call);
+                // A question to a person has its answer in the input that was put in place of the call's.
+                if let Verdict::Ask(asking) = &found.verdict
+                    && asking.reason_kind == ReasonKind::Person
+                    && passed.changed
+                {
+                    found.verdict = Verdict::Allow;
+                }
+                found
+            }
+            Opinion::Ask => explain(rules, mode, call).asked(rules, mode, call, passed.reason.as_deref()),
+            Opinion::None | Opinion::Defer | Opinion::Deny => explain(rules, mode, call),
+        })
+    }
+
+    /// What may be saved in place of what is suggested. Where nothing may be saved, nothing else may.
+    fn alternatives(&self, ready: &Ready, asking: &Asking) -> Vec<Update> {
+        if asking.suggestions.is_empty() {
+            return Vec::new();
+        }
+        let mode = self.row.state().mode;
+        self.with(ready, |rules, call| alternatives(rules, mode, call))
+    }
+
+    /// Why a call can't be made even with a person's leave, if so.
+    pub(super) fn forbids(&self, ready: &Ready) -> Option<String> {
+        match self.with(ready, |rules, call| decide(rules, Mode::BypassPermissions, call)) {
+            Verdict::Deny(reason) => Some(reason),
+            Verdict::Allow | Verdict::Ask(_) => None,
+        }
+    }
+
+    fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {
+        let rules = self.shared.rules(self.allowed.as_deref());
+        let place = place(&self.shared, &self.row, &self.plan);
+        decide(&rules, &ready.judged(&place))
+    }
+}
+
+fn place(shared: &Shared, row: &Row, plan: &[PathBuf]) -> Place {
+    let config = &shared.config.place;
+    let state = row.state();
+    let cwd = state.cwd.clone();
+    let mut roots = vec![if row.header.depth == 0 { config.cwd.clone() } else { row.header.cwd.clone() }];
+    roots.push(config.cwd.clone());
+    roots.extend(shared.standing.roots());
+    roots.dedup();
+    let scratch = if state.mode == Mode::Plan { plan.to_vec() } else { Vec::new() };
+    Place { cwd, home: config.home.clone(), roots, scratch }
 }
 
 /// A call that never got as far as being made; readers of the ecosystem know the tag.

@@ -2,11 +2,14 @@
 
 mod absorb;
 mod actor;
+mod admit;
+mod batch;
 mod calls;
 mod classify;
 mod compact;
 mod gate;
 mod lost;
+mod passed;
 mod plan;
 mod report;
 pub(crate) mod resolve;

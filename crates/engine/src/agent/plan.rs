@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::entry::{Body, Origin};
-use troupe_core::policy::Mode;
 use troupe_core::prompt::plan_due;
 
 use super::actor::{Actor, Halt};
@@ -21,10 +20,10 @@ impl Actor {
         self.shared.config.place.plans.join(name)
     }
 
-    /// What the agent may write unasked: while it plans, its plan. Links of the folder are followed, one in the
-    /// place of the file is not.
-    pub(super) fn scratch(&self) -> Vec<PathBuf> {
-        if self.transcript().state().mode != Mode::Plan || !self.can_ask_for_approval() {
+    /// The plan's file under each of its names, to be written unasked while the agent plans; none for an agent
+    /// that can't present one. Links of the folder are followed, one in the place of the file is not.
+    pub(super) fn plan_files(&self) -> Vec<PathBuf> {
+        if !self.can_ask_for_approval() {
             return Vec::new();
         }
         let file = self.plan_file();

@@ -34,6 +34,8 @@ pub struct RuleSources {
     pub sources: Sources,
     /// Whether the folder is trusted.
     pub trust: Trust,
+    /// Whether git's readers may run unasked.
+    pub git: bool,
     /// The flags with rules.
     pub flags: RuleFlags,
 }
@@ -82,7 +84,7 @@ impl RuleFiles {
     }
 
     fn read(&self, state: &mut State) -> Option<Reread> {
-        let RuleSources { places, env, command_line, sources, trust, flags } = &self.from;
+        let RuleSources { places, env, command_line, sources, trust, git, flags } = &self.from;
         // Looked at before they are read: what changes in between is seen the next time.
         let paths = layer::watched(places, *sources, command_line, env.home.as_deref());
         let now = SystemClock.now().0;
@@ -101,7 +103,8 @@ impl RuleFiles {
             Ok(settings) => {
                 told.extend(settings.faults.iter().filter_map(keeps));
                 let permissions = settings.permissions();
-                let loaded = rules::load(&permissions, flags, &places.cwd);
+                let mut loaded = rules::load(&permissions, flags, &places.cwd);
+                loaded.rules.set_trusted(*git);
                 told.extend(loaded.faults.iter().map(ToString::to_string));
                 told.extend(loaded.warnings.iter().map(ToString::to_string));
                 let folders = permissions.additional_directories;

@@ -228,6 +228,5 @@ fn a_look_costs_little() {
         assert_eq!(stage.files.changed(), None);
     }
     let each = start.elapsed() / 1_000;
-    eprintln!("a look costs {each:?}");
     assert!(each < std::time::Duration::from_micros(500), "{each:?}");
 }

@@ -114,6 +114,8 @@ variables! {
     ENABLE_SDK_FILE_CHECKPOINTING: Prefixed, OFF, "Keep files as they were before each prompt.";
     PRINT_BG_WAIT_CEILING_MS: Prefixed, Kind::Number, "How long the end of a headless run waits for background agents, in ms; 0: no limit.";
 
+    QUESTION_TIMEOUT_MS: Prefixed, Kind::Number, "How long a question may stay open before it is a denial, in ms; 0: no limit.";
+
     // Models.
     ANTHROPIC_API_KEY: Exact, Kind::Secret, "Key of the Messages API.";
     ANTHROPIC_AUTH_TOKEN: Exact, Kind::Secret, "Bearer token in place of a key.";

@@ -4,10 +4,12 @@ pub(crate) mod account;
 pub(crate) mod door;
 pub(crate) mod jobs;
 mod notice;
+mod questions;
 pub(crate) mod row;
 mod runner;
 pub(crate) mod shared;
 pub(crate) mod spawn;
+mod standing;
 
 pub(crate) use row::Row;
 pub(crate) use shared::Shared;

@@ -1,24 +1,24 @@
 //! What all agents of a session share.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
 use troupe_core::def::{AgentDef, in_pool};
-use troupe_core::event::EventKind;
-use troupe_core::ids::{AgentId, QuestionId, SessionId};
-use troupe_core::policy::{Answer, Behaviour, Question, Rules, Scope, Update};
-use troupe_core::ports::tool::{Place, Tool};
+use troupe_core::event::{EventKind, Notice};
+use troupe_core::ids::{AgentId, SessionId};
+use troupe_core::policy::{Destination, Rules, Update};
+use troupe_core::ports::tool::Tool;
 
 use super::Row;
 use super::account::Totals;
 use super::jobs::Jobs;
+use super::questions::Questions;
+use super::standing::Standing;
 use crate::agent::Denials;
-use crate::agent::resolve::real;
 use crate::bus::Bus;
 use crate::session::{Config, Member, Parts};
 use crate::store::SessionPaths;
@@ -34,12 +34,10 @@ pub(crate) struct Shared {
     pub(crate) token: CancellationToken,
     /// What the classifier of mode `auto` has denied.
     pub(crate) denials: Denials,
-    rules: RwLock<Arc<Rules>>,
-    /// Folders besides the workspace; answers may add some.
-    roots: RwLock<Vec<PathBuf>>,
+    pub(crate) standing: Standing,
+    pub(crate) questions: Questions,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
-    questions: Mutex<HashMap<QuestionId, Open>>,
     tasks: Mutex<Option<JoinSet<()>>>,
 }
 
@@ -48,11 +46,6 @@ struct Agents {
     live: HashMap<AgentId, Arc<Row>>,
     made: usize,
     numbers: HashMap<String, u32>,
-}
-
-struct Open {
-    question: Arc<Question>,
-    answer: oneshot::Sender<Answer>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -69,11 +62,10 @@ impl Shared {
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),
             token: CancellationToken::new(),
             denials: Denials::default(),
-            rules: RwLock::new(Arc::new(with_links(config.leave.rules.clone(), &config))),
-            roots: RwLock::new(config.place.roots.clone()),
+            standing: Standing::new(&config.leave, &config.place),
+            questions: Questions::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
-            questions: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
             parts,
             config,
@@ -146,70 +138,55 @@ impl Shared {
         book(&mut lock(&self.totals));
     }
 
-    // Rules and questions.
+    // Rules.
 
-    pub(crate) fn rules(&self) -> Arc<Rules> {
-        Arc::clone(&self.rules.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Folders besides the workspace that the session may work in.
-    pub(crate) fn roots(&self) -> Vec<PathBuf> {
-        self.roots.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Applies rules that came with an answer, and keeps them where they say; what could not be kept is told.
-    pub(crate) fn update_rules(&self, update: &Update) -> Result<(), String> {
-        if let Update::AddDirectories { directories, .. } = update {
-            let mut roots = self.roots.write().unwrap_or_else(PoisonError::into_inner);
-            roots.extend(directories.iter().map(PathBuf::from).filter(|path| path.is_absolute()));
+    /// The rules that hold now, for an agent whose definition has this allowed-tools list.
+    pub(crate) fn rules(&self, allowed: Option<&[String]>) -> Arc<Rules> {
+        self.refresh();
+        let rules = self.standing.rules();
+        match allowed {
+            None => rules,
+            Some(allowed) => Arc::new(rules.for_agent(allowed, &self.config.place.cwd).0),
         }
-        if let Update::AddRules { rules, behaviour, .. } = update {
-            let mut guard = self.rules.write().unwrap_or_else(PoisonError::into_inner);
-            let mut next = (**guard).clone();
-            for rule in rules {
-                let base = self.config.place.cwd.clone();
-                let added = next.add(rule, *behaviour, Scope::Session, base);
-                // A deny that can't be understood denies by itself; the others are as if never said.
-                if let Err(fault) = added
-                    && *behaviour != Behaviour::Deny
-                {
-                    return Err(fault.to_string());
-                }
+    }
+
+    /// Takes over what the files of rules say now.
+    pub(crate) fn refresh(&self) {
+        for line in self.standing.refresh() {
+            self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(line)));
+        }
+    }
+
+    /// Applies what came with an answer, and keeps it where it says. One entry that can't be applied drops them
+    /// all; what could not be done is told.
+    pub(crate) async fn update(&self, updates: &[Update]) -> Vec<String> {
+        if let Some(fault) = updates.iter().find_map(|update| self.standing.fault(update)) {
+            return vec![format!("the permission updates of an answer were not applied: {fault}")];
+        }
+        let mut told = Vec::new();
+        for update in updates {
+            if let Some(fault) = self.update_one(update).await {
+                told.push(fault);
             }
-            *guard = Arc::new(with_links(next, &self.config));
         }
-        match &self.config.leave.save {
-            Some(save) => save(update),
-            None => Ok(()),
-        }
+        told
     }
 
-    /// Puts a question to whoever answers; a denial where nobody does.
-    pub(crate) async fn ask(&self, question: Question) -> Answer {
-        if !self.config.leave.asks {
-            return Answer::Deny { message: no_one_to_ask(&question), interrupt: false };
-        }
-        let question = Arc::new(question);
-        let id = question.id.clone();
-        let (answer, answered) = oneshot::channel();
-        lock(&self.questions).insert(id.clone(), Open { question: Arc::clone(&question), answer });
-        let guard = Withdraw { shared: self, id: &id, agent: &question.agent };
-        self.bus.tell(&question.agent, EventKind::QuestionOpened(Arc::clone(&question)));
-        let answer = answered.await;
-        drop(guard);
-        answer.unwrap_or_else(|_| Answer::Deny {
-            message: "The question was withdrawn before it was answered.".to_owned(),
-            interrupt: false,
-        })
-    }
-
-    pub(crate) fn answer(&self, id: &QuestionId, answer: Answer) -> bool {
-        let open = lock(&self.questions).remove(id);
-        open.is_some_and(|open| open.answer.send(answer).is_ok())
-    }
-
-    pub(crate) fn open_questions(&self) -> Vec<Arc<Question>> {
-        lock(&self.questions).values().map(|open| Arc::clone(&open.question)).collect()
+    async fn update_one(&self, update: &Update) -> Option<String> {
+        let save = self.config.leave.save.clone().filter(|_| update.destination() != Destination::Session);
+        let Some(save) = save else {
+            self.standing.apply(update);
+            return None;
+        };
+        let saved = {
+            let update = update.clone();
+            // It may wait for another process that writes the file.
+            tokio::task::spawn_blocking(move || save(&update)).await
+        };
+        let fault = saved.map_err(|error| error.to_string()).and_then(|saved| saved).err();
+        self.refresh();
+        self.standing.fill_in(update);
+        fault.or_else(|| self.standing.remains(update))
     }
 
     // Tasks.
@@ -231,36 +208,5 @@ impl Shared {
             tracing::warn!("some tasks did not end in time and were aborted");
             tasks.shutdown().await;
         }
-    }
-}
-
-/// The rules, those that deny or ask with the links that they name followed.
-fn with_links(mut rules: Rules, config: &Config) -> Rules {
-    let place = &config.place;
-    let roots = std::iter::once(&place.cwd).chain(&place.roots).cloned().collect();
-    let place = Place { cwd: place.cwd.clone(), home: place.home.clone(), roots, scratch: vec![] };
-    rules.resolve(&place, real);
-    rules
-}
-
-/// What the model is told when a question can't be put to anybody.
-fn no_one_to_ask(question: &Question) -> String {
-    format!(
-        "This call needs a person's leave ({}), and nobody can be asked in this run. Go on without it, or say what you need.",
-        question.reason
-    )
-}
-
-/// Takes a question back when its asker stops waiting.
-struct Withdraw<'a> {
-    shared: &'a Shared,
-    id: &'a QuestionId,
-    agent: &'a AgentId,
-}
-
-impl Drop for Withdraw<'_> {
-    fn drop(&mut self) {
-        lock(&self.shared.questions).remove(self.id);
-        self.shared.bus.tell(self.agent, EventKind::QuestionClosed(self.id.clone()));
     }
 }

@@ -124,6 +124,7 @@ pub(crate) async fn open_main(
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
+    actor.tell_faulty_rules();
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
     Ok(Opened { resumed, pending, last_end, before })
 }
@@ -204,6 +205,7 @@ fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: &Arc<Header>)
     let token = actor.token();
     shared.enter(actor.row());
     shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(header)));
+    actor.tell_faulty_rules();
     let change = JobChange::Started {
         title: header.description.clone(),
         agent: true,
@@ -247,7 +249,8 @@ fn child_cwd(shared: &Shared, wanted: Option<&Path>, parents: &Path) -> Result<P
         return Err(SpawnError::Invalid(format!("cwd {} is not a folder", path.display())));
     }
     let place = &shared.config.place;
-    let allowed = std::iter::once(&place.cwd).chain(&place.roots);
+    let roots = shared.standing.roots();
+    let allowed = std::iter::once(&place.cwd).chain(&roots);
     let within = |root: &PathBuf| std::fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
     if allowed.clone().any(within) {
         return Ok(real);

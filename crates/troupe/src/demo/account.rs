@@ -11,8 +11,7 @@ use troupe_core::ids::{AgentId, CallId};
 use troupe_core::outcome::{Ending, Envelope};
 use troupe_core::ports::tool::Tool;
 use troupe_core::time::Time;
-
-use crate::fault::visible;
+use troupe_core::visible::visible_lines;
 
 /// Characters of a line that tells of a call, a result or a reply.
 const SHOWN: usize = 100;
@@ -130,7 +129,7 @@ impl<W: Write> Account<W> {
         let start = *self.start.get_or_insert(event.at);
         let name = self.names.get(&event.agent).map_or("agent", String::as_str);
         let ms = event.at.since(start);
-        writeln!(self.out, "{:>3}.{:03}  {name:<10} {}", ms / 1000, ms % 1000, visible(text))?;
+        writeln!(self.out, "{:>3}.{:03}  {name:<10} {}", ms / 1000, ms % 1000, visible_lines(text))?;
         self.out.flush()
     }
 }

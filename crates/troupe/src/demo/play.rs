@@ -174,7 +174,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
             plans: state.root.join("plans"),
             branch: None,
         },
-        leave: Leave { mode: Some(Mode::AcceptEdits), rules, bypass: false, asks: false, save: None },
+        leave: Leave { mode: Some(Mode::AcceptEdits), rules, ..Leave::default() },
         prompting: Prompting {
             system: None,
             append: None,

@@ -1,14 +1,18 @@
 //! What a session may do: the mode, the rules, who is asked, and where an answer "always" goes.
 
 use std::io::IsTerminal as _;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use troupe_core::policy::{Mode, Update};
+use troupe_core::policy::Mode;
 use troupe_engine::load::rules::{self, RuleFlags};
 use troupe_engine::load::settings::{PermissionSettings, save};
-use troupe_engine::load::{Env, Places};
-use troupe_engine::session::{Leave, SaveRule};
+use troupe_engine::load::variables as var;
+use troupe_engine::load::{Env, Places, RuleFiles, RuleSources, Sources, Trust};
+use troupe_engine::session::{Leave, Reload, SaveRule};
 
+use super::tools::number;
 use super::trust;
 use crate::args::{OutputFormat, Run};
 use crate::fault::{Fault, warn};
@@ -40,16 +44,26 @@ impl Asked {
     }
 }
 
+/// What a run reads its permissions from.
+pub(super) struct Given<'a> {
+    pub(super) run: &'a Run,
+    pub(super) settings: &'a PermissionSettings,
+    pub(super) env: &'a Env,
+    pub(super) places: &'a Places,
+    /// The layers of settings that count.
+    pub(super) sources: Sources,
+    /// What of the repository may take effect.
+    pub(super) trust: &'a Trust,
+    /// Whether git's readers may run unasked.
+    pub(super) git: bool,
+}
+
 /// Puts it together; tells of rules that are wrong or too wide.
 ///
 /// # Errors
-/// When the mode that is asked for may not be.
-pub(super) fn leave(
-    run: &Run,
-    settings: &PermissionSettings,
-    env: &Env,
-    places: &Places,
-) -> Result<Leave, Fault> {
+/// When the mode that is asked for, or a folder, may not be.
+pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
+    let &Given { run, settings, env, places, .. } = given;
     if let Some(name) = run.permissions.permission_prompt_tool.as_deref().filter(|name| *name != "stdio") {
         warn(format_args!("--permission-prompt-tool {name}: only stdio can be asked so far; nobody is"));
     }
@@ -57,7 +71,8 @@ pub(super) fn leave(
         allowed: run.permissions.allowed_tools.clone(),
         disallowed: run.permissions.disallowed_tools.clone(),
     };
-    let loaded = rules::load(settings, &flags, &places.cwd);
+    let mut loaded = rules::load(settings, &flags, &places.cwd);
+    loaded.rules.set_trusted(given.git);
     loaded.faults.iter().for_each(warn);
     loaded.warnings.iter().for_each(warn);
     Ok(Leave {
@@ -65,8 +80,58 @@ pub(super) fn leave(
         rules: loaded.rules,
         bypass: may_bypass(run, settings, env),
         asks: Asked::of(run) != Asked::Nobody,
+        by_host: Asked::of(run) == Asked::Host,
         save: Some(saver(places.clone())),
+        reload: Some(reloader(given, flags)?),
+        question_limit: question_limit(env),
+        gate: None,
     })
+}
+
+/// How long a question may stay open. Without the variable there is no limit: a person thinks as long as they
+/// like, and a host's callback may put the question to one.
+fn question_limit(env: &Env) -> Option<Duration> {
+    number(env, &var::QUESTION_TIMEOUT_MS).filter(|ms| *ms > 0).map(Duration::from_millis)
+}
+
+/// Reads the rules again where their files have changed; folders that flags name stay.
+fn reloader(given: &Given<'_>, flags: RuleFlags) -> Result<Reload, Fault> {
+    let files = RuleFiles::new(RuleSources {
+        places: given.places.clone(),
+        env: given.env.clone(),
+        command_line: trust::command_line(given.run, given.env),
+        sources: given.sources,
+        trust: given.trust.clone(),
+        git: given.git,
+        flags,
+    });
+    let flag_folders = flag_folders(given.run, given.env)?;
+    // What is wrong at the start was told when the settings were read; a change since then is taken over now.
+    let first = std::sync::atomic::AtomicBool::new(true);
+    Ok(Arc::new(move || {
+        let mut reread = files.changed()?;
+        if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            reread.told.clear();
+        }
+        reread.folders.splice(0..0, flag_folders.iter().cloned());
+        Some(reread)
+    }))
+}
+
+/// The folders that `--add-dir` names, links followed.
+///
+/// # Errors
+/// When one is not there, or no folder.
+pub(super) fn flag_folders(run: &Run, env: &Env) -> Result<Vec<PathBuf>, Fault> {
+    let real = |folder: &PathBuf| {
+        let fail = |error| Fault::usage(format_args!("--add-dir {}: {error}", folder.display()));
+        let real = env.cwd.join(folder).canonicalize().map_err(fail)?;
+        if real.is_dir() {
+            return Ok(real);
+        }
+        Err(Fault::usage(format_args!("--add-dir {}: it is no folder", folder.display())))
+    };
+    run.permissions.add_dir.iter().map(real).collect()
 }
 
 /// The mode to start in; none leaves a resumed session its own.
@@ -107,19 +172,12 @@ fn is_sandboxed(env: &Env) -> bool {
 
 fn saver(places: Places) -> SaveRule {
     Arc::new(move |update| {
-        let (Update::AddRules { destination, .. }
-        | Update::SetMode { destination, .. }
-        | Update::AddDirectories { destination, .. }) = update;
-        match places.settings_file(*destination) {
-            Some(file) => {
-                save(&file, update).map_err(|fault| fault.to_string())?;
-                if file.within.is_some() {
-                    trust::keep_answer(&places, &file.path, update);
-                }
-                Ok(())
-            }
-            None => Ok(()),
+        let Some(file) = places.settings_file(update.destination()) else { return Ok(()) };
+        save(&file, update).map_err(|fault| fault.to_string())?;
+        if file.within.is_some() {
+            trust::keep_answer(&places, &file.path, update);
         }
+        Ok(())
     })
 }
 

@@ -95,8 +95,15 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let start = which::choose(&run.session, &state)?;
 
     let allowed = settings.permissions();
-    let mut leave = permissions::leave(run, &allowed, &env, &places)?;
-    leave.rules.set_trusted(found.git);
+    let leave = permissions::leave(&permissions::Given {
+        run,
+        settings: &allowed,
+        env: &env,
+        places: &places,
+        sources,
+        trust: &found.trust,
+        git: found.git,
+    })?;
     let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
@@ -171,15 +178,7 @@ fn place(
     state: &State,
     settings: &Settings,
 ) -> Result<PlaceConfig, Fault> {
-    let mut roots = Vec::new();
-    for folder in &run.permissions.add_dir {
-        let fail = |error| Fault::usage(format_args!("--add-dir {}: {error}", folder.display()));
-        let real = env.cwd.join(folder).canonicalize().map_err(fail)?;
-        if !real.is_dir() {
-            return Err(Fault::usage(format_args!("--add-dir {}: it is no folder", folder.display())));
-        }
-        roots.push(real);
-    }
+    let mut roots = permissions::flag_folders(run, env)?;
     for folder in &settings.permissions().additional_directories {
         match folder.value.canonicalize() {
             Ok(real) => roots.push(real),

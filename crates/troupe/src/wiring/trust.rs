@@ -26,6 +26,8 @@ const NAMES: usize = 6;
 pub(super) struct Found {
     /// The settings that hold.
     pub(super) settings: Settings,
+    /// What of the repository may take effect.
+    pub(super) trust: Trust,
     /// Whether git's readers may run unasked: nothing that git would run here waits for trust.
     pub(super) git: bool,
 }
@@ -55,23 +57,23 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
     let git = git_items(places, env.home.as_deref());
     let waiting: Vec<TrustItem> =
         settings.needs_trust.iter().chain(git.iter().filter(|item| !trust.covers(item))).cloned().collect();
-    let go = |settings: Settings, git: bool| {
+    let go = |settings: Settings, trust: Trust, git: bool| {
         for fault in &settings.faults {
             warn(format_args!("failed to {fault}"));
         }
-        Ok(Word::Go(Box::new(Found { settings, git })))
+        Ok(Word::Go(Box::new(Found { settings, trust, git })))
     };
     if waiting.is_empty() {
-        return go(settings, true);
+        return go(settings, for_settings, true);
     }
     let git = !waiting.iter().any(|item| item.kind == TrustKind::Git);
     if Asked::of(run) != Asked::Person {
         warn(told(&waiting, root));
-        return go(settings, git);
+        return go(settings, for_settings, git);
     }
     match ask(&waiting, root) {
         Reply::Quit => Ok(Word::Quit),
-        Reply::NotNow => go(settings, git),
+        Reply::NotNow => go(settings, for_settings, git),
         Reply::Trust => {
             store.trust(root, &waiting).map_err(unkept)?;
             // What was shown, and no more: the files may have changed while the question stood there.
@@ -79,7 +81,8 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
                 Trust::Only(seen) => Trust::Only(seen.with(&waiting)),
                 Trust::Trusted => Trust::Trusted,
             };
-            go(load(run, places, env, sources, &trust)?, true)
+            let settings = load(run, places, env, sources, &trust)?;
+            go(settings, trust, true)
         }
     }
 }

@@ -78,11 +78,13 @@ mod tests {
         Arc::new(Question {
             id: id.into(),
             agent: "main".into(),
+            asker: troupe_core::policy::Asker::default(),
             call: id.into(),
             tool: "Bash".into(),
             input: json!({}),
             title: String::new(),
             reason: String::new(),
+            reason_kind: troupe_core::policy::ReasonKind::Other,
             blocked_path: None,
             suggestions: Vec::new(),
             alternatives: Vec::new(),

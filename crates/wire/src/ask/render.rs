@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-use troupe_core::policy::{Answer, Question, Update};
+use troupe_core::policy::{Answer, Asker, Behaviour, Destination, Question, Update};
+use troupe_core::visible::visible;
 
 /// Most lines of a call that are shown.
 const MOST_LINES: usize = 40;
@@ -18,30 +19,29 @@ pub(crate) enum Choice {
     Deny,
 }
 
-/// The question in lines. `asker` is the agent's address. Nothing in it can move the cursor or hide.
-pub(crate) fn prompt(question: &Question, asker: &str) -> String {
+/// The question in lines. Nothing in it can move the cursor or hide.
+pub(crate) fn prompt(question: &Question) -> String {
     let mut text = String::new();
+    let Asker { address, definition } = &question.asker;
+    // The main agent needs no other name.
+    let asker = if question.agent.is_main() { address.clone() } else { format!("{address} ({definition})") };
     // Writing to a string can't fail.
-    let _ = writeln!(text, "\n{} asks: {}", visible(asker), visible(&heading(question)));
+    let _ = writeln!(text, "\n{} asks: {}", short(&asker), short(question.headline()));
     for line in call(&question.input) {
         let _ = writeln!(text, "  | {line}");
     }
     if !question.reason.is_empty() {
-        let _ = writeln!(text, "  why: {}", visible(&question.reason));
+        let _ = writeln!(text, "  why: {}", short(&question.reason));
     }
     if question.suggestions.is_empty() {
         text.push_str("Allow? [y] once, [n] no: ");
     } else {
         for update in &question.suggestions {
-            let _ = writeln!(text, "  always would keep: {}", visible(&in_words(update)));
+            let _ = writeln!(text, "  always would keep: {}", short(&in_words(update)));
         }
         text.push_str("Allow? [y] once, [a] always, [n] no: ");
     }
     text
-}
-
-fn heading(question: &Question) -> String {
-    if question.title.is_empty() { question.tool.clone() } else { question.title.clone() }
 }
 
 /// The input, a line a field; texts of several lines stand below their name.
@@ -52,15 +52,15 @@ fn call(input: &Value) -> Vec<String> {
             for (key, value) in map {
                 match value {
                     Value::String(text) if text.contains('\n') => {
-                        lines.push(format!("{}:", visible(key)));
-                        lines.extend(text.lines().map(|line| format!("  {}", visible(line))));
+                        lines.push(format!("{}:", short(key)));
+                        lines.extend(text.lines().map(|line| format!("  {}", short(line))));
                     }
-                    Value::String(text) => lines.push(format!("{}: {}", visible(key), visible(text))),
-                    other => lines.push(format!("{}: {}", visible(key), visible(&other.to_string()))),
+                    Value::String(text) => lines.push(format!("{}: {}", short(key), short(text))),
+                    other => lines.push(format!("{}: {}", short(key), short(&other.to_string()))),
                 }
             }
         }
-        other => lines.push(visible(&other.to_string())),
+        other => lines.push(short(&other.to_string())),
     }
     if lines.len() > MOST_LINES {
         let more = lines.len() - MOST_LINES;
@@ -71,42 +71,42 @@ fn call(input: &Value) -> Vec<String> {
 }
 
 fn in_words(update: &Update) -> String {
-    match update {
-        Update::AddRules { rules, behaviour, destination } => {
-            format!("{behaviour:?} {} ({destination:?})", rules.join(", "))
+    let behaviour = |behaviour: &Behaviour| match behaviour {
+        Behaviour::Allow => "Allow",
+        Behaviour::Ask => "Ask",
+        Behaviour::Deny => "Deny",
+    };
+    let what = match update {
+        Update::AddRules { rules, behaviour: does, .. } => {
+            format!("{} {}", behaviour(does), rules.join(", "))
         }
-        Update::SetMode { mode, destination } => format!("mode {} ({destination:?})", mode.as_str()),
-        Update::AddDirectories { directories, destination } => {
-            format!("folders {} ({destination:?})", directories.join(", "))
+        Update::ReplaceRules { rules, behaviour: does, .. } => {
+            format!("{} {} and nothing else there", behaviour(does), rules.join(", "))
         }
-    }
+        Update::RemoveRules { rules, behaviour: does, .. } => {
+            format!("no more {} {}", behaviour(does), rules.join(", "))
+        }
+        Update::SetMode { mode, .. } => format!("mode {}", mode.as_str()),
+        Update::AddDirectories { directories, .. } => format!("folders {}", directories.join(", ")),
+        Update::RemoveDirectories { directories, .. } => {
+            format!("no more folders {}", directories.join(", "))
+        }
+    };
+    let place = match update.destination() {
+        Destination::Session => "for this session",
+        Destination::LocalSettings => "in the project's local settings",
+        Destination::ProjectSettings => "in the project's settings",
+        Destination::UserSettings => "in your settings",
+    };
+    format!("{what} ({place})")
 }
 
-/// Makes control and invisible characters visible, and cuts what is too long with a mark.
-pub fn visible(text: &str) -> String {
-    let mut shown = String::new();
-    for (n, c) in text.chars().enumerate() {
-        if n == MOST_CHARS {
-            let more = text.chars().count() - MOST_CHARS;
-            // What follows may be what matters, so it is said how much there is.
-            let _ = write!(shown, "… [{more} more characters]");
-            break;
-        }
-        if is_hidden(c) {
-            let _ = write!(shown, "\\u{{{:x}}}", u32::from(c));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Control characters, and those that are not seen or change the order of what is.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(u32::from(c),
-            0xAD | 0x61C | 0x180E | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x206F | 0xFE00..=0xFE0F
-            | 0xFEFF | 0xFFF9..=0xFFFB | 0xE0000..=0xE0FFF)
+/// A text that nothing hides in, cut with a mark where it is too long.
+fn short(text: &str) -> String {
+    let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else { return visible(text) };
+    let more = text[end..].chars().count();
+    // What follows may be what matters, so it is said how much there is.
+    format!("{}… [{more} more characters]", visible(&text[..end]))
 }
 
 /// Understands a line; none is no answer, and the question is put again.
@@ -136,17 +136,20 @@ impl Choice {
 mod tests {
     use super::*;
     use serde_json::json;
-    use troupe_core::policy::{Behaviour, Destination};
+    use troupe_core::policy::ReasonKind;
+    use troupe_core::visible::is_hidden;
 
     fn question(input: Value, suggestions: Vec<Update>) -> Question {
         Question {
             id: "q".into(),
             agent: "a1".into(),
+            asker: Asker { address: "main/explore-2".into(), definition: "Explore".into() },
             call: "t".into(),
             tool: "Bash".into(),
             input,
             title: "Run a command".into(),
             reason: "no rule allows it".into(),
+            reason_kind: ReasonKind::Other,
             blocked_path: None,
             suggestions,
             alternatives: Vec::new(),
@@ -168,22 +171,41 @@ mod tests {
     fn who_asks_what_and_why() {
         let question = question(json!({"command": "npm test\nrm x"}), vec![rule()]);
         assert_eq!(
-            prompt(&question, "main/explore-2"),
-            "\nmain/explore-2 asks: Run a command\n  | command:\n  |   npm test\n  |   rm x\n  why: no rule allows it\n  always would keep: Allow Bash(npm test) (LocalSettings)\nAllow? [y] once, [a] always, [n] no: "
+            prompt(&question),
+            "\nmain/explore-2 (Explore) asks: Run a command\n  | command:\n  |   npm test\n  |   rm x\n  why: no rule allows it\n  always would keep: Allow Bash(npm test) (in the project's local settings)\nAllow? [y] once, [a] always, [n] no: "
         );
     }
 
+    // proves: F157
     #[test]
-    fn nothing_hides_or_moves_the_cursor() {
-        let sly = "ls\u{1b}[2K\r\u{202e}x\u{200b}";
-        let text = prompt(&question(json!({"command": sly}), vec![]), "main");
-        assert!(text.contains(r"ls\u{1b}[2K\u{d}\u{202e}x\u{200b}"), "{text}");
-        assert!(text.chars().all(|c| c == '\n' || !is_hidden(c)));
+    fn nothing_hides_or_moves_the_cursor_in_any_field() {
+        let sly = |name: &str| format!("{name}\u{1b}[2K\r\u{202e}\u{200b}\u{e0100}\u{a0}\u{e0041}");
+        let update = Update::AddRules {
+            rules: vec![sly("rule")],
+            behaviour: Behaviour::Allow,
+            destination: Destination::LocalSettings,
+        };
+        let fields = ["address", "definition", "tool", "key", "value", "line", "list", "reason", "rule"];
+        for title in ["title", ""] {
+            let mut question = question(
+                json!({sly("key"): sly("value"), "lines": format!("x\n{}", sly("line")), "l": [sly("list")]}),
+                vec![update.clone()],
+            );
+            question.asker = Asker { address: sly("address"), definition: sly("definition") };
+            question.tool = sly("tool");
+            question.title = if title.is_empty() { String::new() } else { sly(title) };
+            question.reason = sly("reason");
+            let text = prompt(&question);
+            assert!(text.chars().all(|c| c == '\n' || !is_hidden(c)), "{text:?}");
+            let shown = fields.iter().filter(|field| text.contains(&format!("{field}\\u{{1b}}[2K"))).count();
+            // The tool's name stands there where the call has no title.
+            assert!(shown >= fields.len() - 2, "{text}");
+        }
     }
 
     #[test]
     fn long_input_says_how_much_is_left_out() {
-        let text = prompt(&question(json!({"a": "x".repeat(500), "b": "y\n".repeat(60)}), vec![]), "main");
+        let text = prompt(&question(json!({"a": "x".repeat(500), "b": "y\n".repeat(60)}), vec![]));
         assert!(text.contains("[100 more characters]"), "{text}");
         assert!(text.contains("more lines"), "{text}");
     }

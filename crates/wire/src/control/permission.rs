@@ -1,7 +1,7 @@
 //! Questions to the host: `can_use_tool`, and how its answer is read.
 
 use serde_json::{Value, json};
-use troupe_core::policy::{Answer, Behaviour, Destination, Mode, Question, Update};
+use troupe_core::policy::{Answer, Asker, Behaviour, Destination, Mode, Question, ReasonKind, Update};
 
 use crate::line;
 
@@ -35,14 +35,36 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
             request[key] = text.as_str().into();
         }
     }
-    if question.interactive {
-        request["requires_user_interaction"] = true.into();
-    }
     if !question.agent.is_main() {
+        let Asker { address, definition } = &question.asker;
         request["agent_id"] = question.agent.as_str().into();
+        // Hosts show these, and the id means nothing to a person.
+        request["title"] = format!("{address}: {}", question.headline()).into();
+        request["description"] = format!("Asked by the agent {address} ({definition})").into();
+    }
+    let marks = [
+        // Nothing narrow enough is known, so "always" has nothing to save.
+        ("suppress_always_allow_rule", question.suggestions.is_empty()),
+        ("default_to_no", question.hard && !question.interactive),
+        ("requires_user_interaction", question.interactive),
+    ];
+    for (key, _) in marks.into_iter().filter(|(_, on)| *on) {
+        request[key] = true.into();
     }
     let frame = json!({"type": "control_request", "request_id": id, "request": request});
     (frame, Asked { question, shown, is_cut })
+}
+
+/// The protocol's word for a kind of reason.
+fn kind(kind: ReasonKind) -> &'static str {
+    match kind {
+        ReasonKind::Rule => "rule",
+        ReasonKind::Mode => "mode",
+        ReasonKind::Folder => "workingDir",
+        ReasonKind::Safety => "safetyCheck",
+        ReasonKind::Gatekeeper => "hook",
+        ReasonKind::Person | ReasonKind::Other => "other",
+    }
 }
 
 /// Takes a request back.
@@ -102,7 +124,7 @@ fn update(value: &Value) -> Result<Update, String> {
     };
     let list = |key: &str| value.get(key).and_then(Value::as_array).ok_or(format!("`{key}` is missing"));
     match text("type")? {
-        "addRules" => {
+        kind @ ("addRules" | "replaceRules" | "removeRules") => {
             let behaviour = match text("behavior")? {
                 "allow" => Behaviour::Allow,
                 "ask" => Behaviour::Ask,
@@ -110,17 +132,24 @@ fn update(value: &Value) -> Result<Update, String> {
                 other => return Err(format!("`{other}` is no behavior")),
             };
             let rules = list("rules")?.iter().map(rule).collect::<Result<_, _>>()?;
-            Ok(Update::AddRules { rules, behaviour, destination })
+            Ok(match kind {
+                "addRules" => Update::AddRules { rules, behaviour, destination },
+                "replaceRules" => Update::ReplaceRules { rules, behaviour, destination },
+                _ => Update::RemoveRules { rules, behaviour, destination },
+            })
         }
         "setMode" => {
             let mode = text("mode")?;
             let mode = Mode::parse(mode).ok_or(format!("`{mode}` is no mode"))?;
             Ok(Update::SetMode { mode, destination })
         }
-        "addDirectories" => {
+        kind @ ("addDirectories" | "removeDirectories") => {
             let directory = |item: &Value| item.as_str().map(str::to_owned).ok_or("a directory is no text");
             let directories = list("directories")?.iter().map(directory).collect::<Result<_, _>>()?;
-            Ok(Update::AddDirectories { directories, destination })
+            Ok(match kind {
+                "addDirectories" => Update::AddDirectories { directories, destination },
+                _ => Update::RemoveDirectories { directories, destination },
+            })
         }
         other => Err(format!("`{other}` is not supported")),
     }
@@ -139,25 +168,33 @@ fn rule(value: &Value) -> Result<String, String> {
 
 /// An update as the protocol writes it.
 fn suggestion(update: &Update) -> Value {
-    match update {
-        Update::AddRules { rules, behaviour, destination } => {
-            let behavior = behaviour.as_str();
-            let rule = |text: &String| match text.split_once('(') {
-                Some((tool, rest)) => {
-                    json!({"toolName": tool, "ruleContent": rest.strip_suffix(')').unwrap_or(rest)})
-                }
-                None => json!({"toolName": text}),
-            };
-            let rules: Vec<Value> = rules.iter().map(rule).collect();
-            json!({"type": "addRules", "rules": rules, "behavior": behavior, "destination": place(*destination)})
+    let rules = |rules: &[String], behaviour: &Behaviour| {
+        let rule = |text: &String| match text.split_once('(') {
+            Some((tool, rest)) => {
+                json!({"toolName": tool, "ruleContent": rest.strip_suffix(')').unwrap_or(rest)})
+            }
+            None => json!({"toolName": text}),
+        };
+        let behavior = match behaviour {
+            Behaviour::Allow => "allow",
+            Behaviour::Ask => "ask",
+            Behaviour::Deny => "deny",
+        };
+        json!({"rules": rules.iter().map(rule).collect::<Vec<_>>(), "behavior": behavior})
+    };
+    let (kind, mut written) = match update {
+        Update::AddRules { rules: texts, behaviour, .. } => ("addRules", rules(texts, behaviour)),
+        Update::ReplaceRules { rules: texts, behaviour, .. } => ("replaceRules", rules(texts, behaviour)),
+        Update::RemoveRules { rules: texts, behaviour, .. } => ("removeRules", rules(texts, behaviour)),
+        Update::SetMode { mode, .. } => ("setMode", json!({"mode": mode.as_str()})),
+        Update::AddDirectories { directories, .. } => ("addDirectories", json!({"directories": directories})),
+        Update::RemoveDirectories { directories, .. } => {
+            ("removeDirectories", json!({"directories": directories}))
         }
-        Update::SetMode { mode, destination } => {
-            json!({"type": "setMode", "mode": mode.as_str(), "destination": place(*destination)})
-        }
-        Update::AddDirectories { directories, destination } => {
-            json!({"type": "addDirectories", "directories": directories, "destination": place(*destination)})
-        }
-    }
+    };
+    written["type"] = kind.into();
+    written["destination"] = place(update.destination()).into();
+    written
 }
 
 fn place(destination: Destination) -> &'static str {
@@ -178,11 +215,13 @@ mod tests {
         Arc::new(Question {
             id: "q1".into(),
             agent: "main".into(),
+            asker: Asker { address: "main".into(), definition: "main".into() },
             call: "t1".into(),
             tool: "Bash".into(),
             input,
             title: "Run npm test".into(),
             reason: "no rule allows it".into(),
+            reason_kind: ReasonKind::Other,
             blocked_path: None,
             suggestions: vec![Update::AddRules {
                 rules: vec!["Bash(npm test:*)".into(), "Read".into()],
@@ -207,7 +246,7 @@ mod tests {
                     "type": "addRules", "behavior": "allow", "destination": "localSettings",
                     "rules": [{"toolName": "Bash", "ruleContent": "npm test:*"}, {"toolName": "Read"}],
                 }],
-                "decision_reason": "no rule allows it", "title": "Run npm test",
+                "decision_reason": "no rule allows it", "title": "Run npm test", "decision_reason_type": "other",
             }})
         );
     }
@@ -224,13 +263,78 @@ mod tests {
     }
 
     #[test]
+    fn every_update_is_understood_as_it_is_written() {
+        let (_, asked) = request("r1", question(json!({})));
+        let rules = || vec!["Bash(npm test)".to_owned(), "Read".to_owned()];
+        let directories = || vec!["/a".to_owned()];
+        let all: Vec<Update> = [
+            Destination::Session,
+            Destination::LocalSettings,
+            Destination::ProjectSettings,
+            Destination::UserSettings,
+        ]
+        .into_iter()
+        .flat_map(|destination| {
+            let of = move |behaviour| {
+                [
+                    Update::AddRules { rules: rules(), behaviour, destination },
+                    Update::ReplaceRules { rules: rules(), behaviour, destination },
+                    Update::RemoveRules { rules: rules(), behaviour, destination },
+                ]
+            };
+            let rules = [Behaviour::Allow, Behaviour::Ask, Behaviour::Deny].into_iter().flat_map(of);
+            rules.chain([
+                Update::SetMode { mode: Mode::Plan, destination },
+                Update::AddDirectories { directories: directories(), destination },
+                Update::RemoveDirectories { directories: directories(), destination },
+            ])
+        })
+        .collect();
+        let written: Vec<Value> = all.iter().map(suggestion).collect();
+        let (given, trouble) =
+            answer(&asked, Ok(json!({"behavior": "allow", "updatedPermissions": written})));
+        assert_eq!(given, Answer::Allow { input: None, updates: all });
+        assert_eq!(trouble, None);
+    }
+
+    // proves: S2
+    #[test]
+    fn a_child_s_question_names_it_and_says_what_kind_it_is() {
+        let mut child = (*question(json!({}))).clone();
+        child.agent = "a1".into();
+        child.asker = Asker { address: "main/explore-2".into(), definition: "Explore".into() };
+        child.suggestions.clear();
+        child.hard = true;
+        child.reason_kind = ReasonKind::Safety;
+        child.blocked_path = Some("/etc/x".into());
+        let (frame, _) = request("r1", Arc::new(child.clone()));
+        let request_of = &frame["request"];
+        assert_eq!(request_of["agent_id"], "a1");
+        assert_eq!(request_of["title"], "main/explore-2: Run npm test");
+        assert_eq!(request_of["description"], "Asked by the agent main/explore-2 (Explore)");
+        assert_eq!(request_of["decision_reason_type"], "safetyCheck");
+        assert_eq!(request_of["blocked_path"], "/etc/x");
+        assert_eq!(request_of["suppress_always_allow_rule"], true);
+        assert_eq!(request_of["default_to_no"], true);
+        assert!(request_of.get("requires_user_interaction").is_none());
+        child.reason_kind = ReasonKind::Person;
+        let (frame, _) = request("r1", Arc::new(child));
+        assert_eq!(frame["request"]["requires_user_interaction"], true);
+        assert!(frame["request"].get("default_to_no").is_none());
+    }
+
+    #[test]
     fn one_bad_update_drops_the_list_and_keeps_the_answer() {
         let (_, asked) = request("r1", question(json!({})));
         let good = json!({"type": "setMode", "mode": "plan", "destination": "session"});
         for bad in [
             json!({"type": "addRules", "behavior": "allow", "destination": "session",
                    "rules": [{"toolName": "Bash", "ruleContent": null}]}),
-            json!({"type": "removeRules", "behavior": "allow", "destination": "session", "rules": []}),
+            json!({"type": "removeRules", "behavior": "allow", "destination": "session"}),
+            json!({"type": "replaceRules", "behavior": "allow", "destination": "session", "rules": [{"toolName": ""}]}),
+            json!({"type": "addDirectories", "directories": [7], "destination": "session"}),
+            json!({"type": "forgetAll", "destination": "session"}),
+            json!({"type": "setMode", "mode": "plan"}),
             json!({"type": "setMode", "mode": "plan", "destination": "cliArg"}),
         ] {
             let (answer, trouble) =

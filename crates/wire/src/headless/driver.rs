@@ -14,6 +14,7 @@ use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::Input;
 use troupe_core::outcome::{EndReason, Ending, Envelope};
 use troupe_core::time::Time;
+use troupe_core::visible::visible_lines;
 use troupe_engine::Session;
 
 use super::questions::Asking;
@@ -111,8 +112,7 @@ impl Driver {
     /// Says something to people.
     pub(super) fn tell(&self, text: &str) {
         // Titles and errors come from outside: nothing in them may act on a terminal.
-        let plain = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-        (self.tell)(&format!("troupe: {}\n", text.chars().map(plain).collect::<String>()));
+        (self.tell)(&format!("troupe: {}\n", visible_lines(text)));
     }
 
     /// Tells people what a host would get as frames: whoever waits must see for what.

@@ -202,9 +202,13 @@ impl Driver {
 
     /// Takes the host's answer to a question.
     async fn response(&mut self, id: &str, given: Result<Value, String>) {
-        let Asking::Host { open, .. } = &mut self.asking else { return };
-        // One that was withdrawn in the meantime is no longer there.
-        let Some(asked) = open.remove(id) else { return };
+        let Asking::Host { open, closed, .. } = &mut self.asking else { return };
+        let Some(asked) = open.remove(id) else {
+            let late = closed.iter().any(|known| known == id);
+            let why = if late { "came after the question was closed" } else { "is to no open question" };
+            self.tell(&format!("an answer ({id}) {why}, and changed nothing"));
+            return;
+        };
         let (answer, trouble) = control::answer(&asked, given);
         if let Some(trouble) = trouble {
             self.tell(&trouble);

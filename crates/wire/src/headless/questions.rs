@@ -1,11 +1,11 @@
 //! Questions of the session, put to whoever answers, and taken back when nobody need answer any more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use troupe_core::ids::QuestionId;
 use troupe_core::input::Input;
-use troupe_core::policy::{Answer, Question};
+use troupe_core::policy::{Answer, Asker, Question};
 
 use super::Exit;
 use super::driver::Driver;
@@ -13,16 +13,24 @@ use crate::ask::Desk;
 use crate::control::{self, Asked};
 use crate::frames::{self, State};
 
+/// Most requests that are remembered after they were taken back.
+const CLOSED: usize = 64;
+
 /// Who is asked, and what is open there.
 pub(super) enum Asking {
     Nobody,
-    Host { open: BTreeMap<String, Asked>, number: u64 },
+    Host {
+        open: BTreeMap<String, Asked>,
+        number: u64,
+        /// Requests that were taken back last: an answer to one is late, not wrong.
+        closed: VecDeque<String>,
+    },
     Terminal(Desk),
 }
 
 impl Asking {
     pub(super) fn host() -> Self {
-        Self::Host { open: BTreeMap::new(), number: 0 }
+        Self::Host { open: BTreeMap::new(), number: 0, closed: VecDeque::new() }
     }
 
     pub(super) fn terminal(forget: Arc<dyn Fn() + Send + Sync>) -> Self {
@@ -58,7 +66,7 @@ impl Driver {
                 self.answer(&question, Answer::Deny { message, interrupt: false }).await;
                 Ok(())
             }
-            Asking::Host { open, number } => {
+            Asking::Host { open, number, .. } => {
                 *number += 1;
                 let id = format!("ask_{number}_{}", &frames::new_uuid()[..8]);
                 let (frame, asked) = control::request(&id, question);
@@ -76,10 +84,14 @@ impl Driver {
     pub(super) async fn withdraw(&mut self, id: &QuestionId) -> Result<(), Exit> {
         match &mut self.asking {
             Asking::Nobody => Ok(()),
-            Asking::Host { open, .. } => {
+            Asking::Host { open, closed, .. } => {
                 let found = open.iter().find(|(_, asked)| asked.question.id == *id);
                 let Some(request) = found.map(|(request, _)| request.clone()) else { return Ok(()) };
                 open.remove(&request);
+                closed.push_back(request.clone());
+                if closed.len() > CLOSED {
+                    closed.pop_front();
+                }
                 self.frame(&control::withdrawal(&request)).await
             }
             Asking::Terminal(desk) => {
@@ -93,9 +105,13 @@ impl Driver {
 
     /// Hands an answer on.
     pub(super) async fn answer(&mut self, question: &Question, answer: Answer) {
-        if let Err(error) = self.send(Input::Answer(question.id.clone(), answer)).await {
-            // It was withdrawn in the meantime.
-            tracing::debug!(%error, question = %question.id, "an answer came too late");
+        if self.send(Input::Answer(question.id.clone(), answer)).await.is_err() {
+            // It was closed in the meantime.
+            let Asker { address, .. } = &question.asker;
+            self.tell(&format!(
+                "an answer to {address} on {} came too late and changed nothing",
+                question.tool
+            ));
         }
     }
 
@@ -124,10 +140,7 @@ impl Driver {
     pub(super) fn puts_a_question(&mut self) -> bool {
         let Asking::Terminal(desk) = &mut self.asking else { return false };
         if let Some(question) = desk.show() {
-            let roster = self.engine.roster();
-            let asker = roster.iter().find(|member| member.header.agent == question.agent);
-            let address = asker.map_or(question.agent.as_str(), |member| member.header.address.as_str());
-            (self.tell)(&crate::ask::prompt(&question, address));
+            (self.tell)(&crate::ask::prompt(&question));
         }
         desk.current().is_some()
     }

@@ -11,7 +11,6 @@ use troupe_core::block::Block;
 use troupe_core::budget::Limits;
 use troupe_core::def::{AgentDef, Filter, ModelChoice};
 use troupe_core::ids::SessionId;
-use troupe_core::policy::Rules;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
@@ -180,7 +179,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             project: "-stage".into(),
             branch: None,
         },
-        leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks, save: None },
+        leave: Leave { asks, ..Leave::default() },
         prompting: Prompting {
             system: None,
             append: None,
