@@ -8,6 +8,7 @@ pub mod bus;
 pub mod clock;
 pub mod inbox;
 pub mod journal;
+pub mod judge;
 pub mod load;
 pub mod session;
 pub mod store;

@@ -90,6 +90,8 @@ pub struct Leave {
     pub bypass: bool,
     /// Whether anybody answers questions; else each is a denial.
     pub asks: bool,
+    /// Whether it is a program that answers, and no person at a terminal.
+    pub by_host: bool,
     /// Keeps a rule beyond the session.
     pub save: Option<SaveRule>,
 }
@@ -345,6 +347,11 @@ impl Session {
     /// Questions that nobody has answered yet.
     pub fn questions(&self) -> Vec<Arc<Question>> {
         self.shared.open_questions()
+    }
+
+    /// The permission rules in force.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.shared.rules()
     }
 
     /// Live agents.

@@ -100,7 +100,14 @@ impl World {
                 project: "-ws".to_owned(),
                 branch: None,
             },
-            leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks: false, save: None },
+            leave: Leave {
+                mode: None,
+                rules: Rules::default(),
+                bypass: false,
+                asks: false,
+                by_host: false,
+                save: None,
+            },
             prompting: Prompting {
                 system: None,
                 append: None,

@@ -15,6 +15,7 @@ use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
 use super::gate::Ready;
+use crate::store::Decided;
 use crate::supervisor::Shared;
 use crate::supervisor::door::Door;
 
@@ -31,6 +32,8 @@ struct Batch {
     slots: Vec<Slot>,
     /// Calls whose input a person changed and allowed.
     approved: Vec<bool>,
+    /// What is to be written down of the calls that are asked about.
+    asked: Vec<Option<Decided>>,
     tasks: JoinSet<Told>,
     task_of: Vec<Option<Id>>,
     cancel: CancellationToken,
@@ -113,12 +116,26 @@ impl Actor {
         }
         let Some(ready) = &batch.ready[at] else { return Ok(()) };
         let approved = batch.approved[at];
-        match self.judge(ready).verdict {
-            Verdict::Deny(reason) => self.refuse(batch, at, reason).await,
-            Verdict::Allow => self.start(batch, at, approved).await,
-            Verdict::Ask(_) if approved => self.start(batch, at, true).await,
+        let found = self.judge(ready);
+        let mut decided = self.decided(&batch.calls[at], ready, &found);
+        decided.changed = approved;
+        match found.verdict {
+            Verdict::Deny(reason) => {
+                self.log(&decided).await;
+                self.refuse(batch, at, reason).await
+            }
+            Verdict::Allow => {
+                self.log(&decided).await;
+                self.start(batch, at, approved).await
+            }
+            Verdict::Ask(_) if approved => {
+                decided.by = self.answerer();
+                self.log(&decided).await;
+                self.start(batch, at, true).await
+            }
             Verdict::Ask(asking) => {
                 let question = self.question(&batch.calls[at], ready, asking);
+                batch.asked[at] = Some(decided);
                 if !self.shared.config.leave.asks {
                     // The same words as `Shared::ask` would give, without a task.
                     let shared = Arc::clone(&self.shared);
@@ -138,6 +155,9 @@ impl Actor {
 
     /// Takes an answer. A changed input is judged again, since no answer overrides a rule that denies.
     async fn answered(&mut self, batch: &mut Batch, at: usize, answer: Answer) -> Result<(), Halt> {
+        if let Some(asked) = batch.asked[at].take() {
+            self.log_answer(asked, Some(&answer)).await;
+        }
         match answer {
             Answer::Deny { message, interrupt } => {
                 self.refuse(batch, at, message).await?;
@@ -276,6 +296,9 @@ impl Actor {
             }
         }
         batch.tasks.shutdown().await;
+        for asked in std::mem::take(&mut batch.asked).into_iter().flatten() {
+            self.log_answer(asked, None).await;
+        }
         let text = if self.token.is_cancelled() { CANCELLED } else { INTERRUPTED };
         for at in 0..batch.calls.len() {
             if batch.slots[at].progress != Progress::Done {
@@ -293,6 +316,7 @@ impl Batch {
             ready: calls.iter().map(|_| None).collect(),
             task_of: calls.iter().map(|_| None).collect(),
             approved: calls.iter().map(|_| false).collect(),
+            asked: calls.iter().map(|_| None).collect(),
             slots,
             calls,
             tasks: JoinSet::new(),

@@ -11,7 +11,7 @@ use troupe_core::schema;
 use troupe_core::transcript::OpenCall;
 
 use super::actor::Actor;
-use super::resolve::resolve;
+use crate::judge::touched;
 
 /// A call that is fit to be judged.
 pub(super) struct Ready {
@@ -50,10 +50,8 @@ impl Actor {
         schema::check(&spec.input_schema, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         let place = self.place();
-        let mut access = tool
-            .access(&place, input)
+        let access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
-        resolve(&mut access, &place);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 

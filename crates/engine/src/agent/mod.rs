@@ -4,6 +4,7 @@ mod absorb;
 mod actor;
 mod calls;
 mod compact;
+mod decided;
 mod gate;
 mod lost;
 mod report;

@@ -17,16 +17,17 @@ use troupe_core::ports::tool::{Place, Tool};
 use super::Row;
 use super::account::Totals;
 use super::jobs::Jobs;
-use crate::agent::resolve::real;
 use crate::bus::Bus;
+use crate::judge;
 use crate::session::{Config, Member, Parts};
-use crate::store::SessionPaths;
+use crate::store::{DecisionLog, SessionPaths};
 
 /// The session's common ground.
 pub(crate) struct Shared {
     pub(crate) parts: Parts,
     pub(crate) config: Config,
     pub(crate) paths: SessionPaths,
+    pub(crate) decisions: DecisionLog,
     pub(crate) bus: Bus,
     pub(crate) jobs: Jobs,
     pub(crate) slots: Arc<Semaphore>,
@@ -61,6 +62,7 @@ impl Shared {
         let place = &config.place;
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
+            decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),
             bus: Bus::new(Arc::clone(&parts.clock)),
             jobs: Jobs::default(),
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),
@@ -231,12 +233,11 @@ impl Shared {
 }
 
 /// The rules, those that deny or ask with the links that they name followed.
-fn with_links(mut rules: Rules, config: &Config) -> Rules {
+fn with_links(rules: Rules, config: &Config) -> Rules {
     let place = &config.place;
     let roots = std::iter::once(&place.cwd).chain(&place.roots).cloned().collect();
     let place = Place { cwd: place.cwd.clone(), home: place.home.clone(), roots, scratch: vec![] };
-    rules.resolve(&place, real);
-    rules
+    judge::with_links(rules, &place)
 }
 
 /// What the model is told when a question can't be put to anybody.

@@ -173,7 +173,14 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
             project: state.project.clone(),
             branch: None,
         },
-        leave: Leave { mode: Some(Mode::AcceptEdits), rules, bypass: false, asks: false, save: None },
+        leave: Leave {
+            mode: Some(Mode::AcceptEdits),
+            rules,
+            bypass: false,
+            asks: false,
+            by_host: false,
+            save: None,
+        },
         prompting: Prompting {
             system: None,
             append: None,

@@ -64,6 +64,7 @@ pub(super) fn leave(
         rules: loaded.rules,
         bypass: may_bypass(run, settings, env),
         asks: Asked::of(run) != Asked::Nobody,
+        by_host: Asked::of(run) == Asked::Host,
         save: Some(saver(places.clone())),
     })
 }
