@@ -9,6 +9,7 @@ pub mod clock;
 pub mod git;
 pub mod inbox;
 pub mod journal;
+pub mod judge;
 pub mod load;
 pub mod session;
 pub mod store;

@@ -97,6 +97,8 @@ pub struct Leave {
     pub bypass: bool,
     /// Whether anybody answers questions; else each is a denial.
     pub asks: bool,
+    /// Whether it is a program that answers, and no person at a terminal.
+    pub by_host: bool,
     /// Keeps a rule beyond the session.
     pub save: Option<SaveRule>,
     /// Reads the rules again where their files have changed. Asked before each judgement, so it must be cheap.
@@ -382,6 +384,11 @@ impl Session {
     /// Questions that nobody has answered yet.
     pub fn questions(&self) -> Vec<Arc<Question>> {
         self.shared.questions.list()
+    }
+
+    /// The permission rules in force.
+    pub fn rules(&self) -> Arc<Rules> {
+        self.shared.rules(None)
     }
 
     /// Live agents.

@@ -90,7 +90,7 @@ pub(crate) fn line(item: &TrustItem, root: &Path) -> String {
 
 /// A text of the repository's on one line, so that it can pass for no line of ours.
 fn one_line(text: &str) -> String {
-    troupe_wire::visible(text)
+    troupe_core::visible::visible(text)
 }
 
 #[cfg(test)]

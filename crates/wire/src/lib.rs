@@ -12,5 +12,4 @@ mod line;
 mod projection;
 mod tasks;
 
-pub use ask::visible;
 pub use line::LIMIT as LINE_LIMIT;

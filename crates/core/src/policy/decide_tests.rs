@@ -303,7 +303,12 @@ fn what_a_gatekeeper_allows_overrides_no_rule_and_nothing_hard() {
         for (text, behaviour) in rules {
             assert!(all.add(text, *behaviour, Scope::Project, "/home/ann/p".into()).is_ok());
         }
-        explain_waved(&all, mode, &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() }).verdict
+        explain_waved(
+            &all,
+            mode,
+            &Judged { tool: "T", input: &json!({}), access: &[access], place: &place() },
+        )
+        .verdict
     };
     for access in [write("/home/ann/p/a"), exec("make all"), Access::Unknown, read("/etc/x")] {
         assert_eq!(waved(&[], Mode::Default, access.clone()), Verdict::Allow, "{access:?}");

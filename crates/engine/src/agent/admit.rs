@@ -176,7 +176,12 @@ impl Actor {
     }
 
     /// Takes an answer. It overrides no rule that denies, also one that came while it was thought of.
-    pub(super) async fn answered(&mut self, batch: &mut Batch, at: usize, answer: Answer) -> Result<(), Halt> {
+    pub(super) async fn answered(
+        &mut self,
+        batch: &mut Batch,
+        at: usize,
+        answer: Answer,
+    ) -> Result<(), Halt> {
         if let Some(asked) = batch.asked[at].take() {
             self.log_answer(asked, Some(&answer)).await;
         }

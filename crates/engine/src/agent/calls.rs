@@ -3,21 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-use tokio::task::{Id, JoinSet};
-use troupe_core::CancellationToken;
+use tokio::task::Id;
 use troupe_core::block::{Block, Blocks};
-use troupe_core::entry::{Body, Setting};
-use troupe_core::event::{EventKind, Notice, Phase};
-use troupe_core::policy::{Answer, Mode, Update, Verdict};
-use troupe_core::ports::gatekeeper::Ruling;
+use troupe_core::entry::Body;
+use troupe_core::event::{EventKind, Phase};
 use troupe_core::ports::tool::{Reporter, ToolCx, ToolOutput};
-use troupe_core::schedule::{Progress, Slot, ready};
+use troupe_core::schedule::{Progress, ready};
 use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
-use super::gate::Ready;
-use super::passed::Passed;
+use super::batch::{Batch, Told};
 use crate::supervisor::door::Door;
 
 /// How long calls that were told to end may take, before they are dropped.
@@ -75,12 +70,12 @@ impl Actor {
     }
 
     /// The calls that may start now.
-    fn startable(&self, batch: &Batch) -> Vec<usize> {
+    pub(super) fn startable(&self, batch: &Batch) -> Vec<usize> {
         ready(&batch.slots, self.shared.config.ceilings.calls.max(1))
     }
 
     /// Records that the call starts, then starts it.
-    async fn start(&mut self, batch: &mut Batch, at: usize) -> Result<(), Halt> {
+    pub(super) async fn start(&mut self, batch: &mut Batch, at: usize) -> Result<(), Halt> {
         let Some(ready) = batch.ready[at].take() else { return Ok(()) };
         let ready = Arc::unwrap_or_clone(ready);
         let call = batch.calls[at].id.clone();
@@ -149,7 +144,12 @@ impl Actor {
     }
 
     /// Records the one result of a call.
-    async fn finish(&mut self, batch: &mut Batch, at: usize, output: ToolOutput) -> Result<(), Halt> {
+    pub(super) async fn finish(
+        &mut self,
+        batch: &mut Batch,
+        at: usize,
+        output: ToolOutput,
+    ) -> Result<(), Halt> {
         batch.slots[at].progress = Progress::Done;
         batch.ready[at] = None;
         let call = batch.calls[at].id.clone();

@@ -113,7 +113,7 @@ impl Actor {
     }
 
     fn inquiry(&self, ready: &Ready, asking: &Asking) -> Option<Request> {
-        let (place, rules) = (self.place(), self.shared.rules());
+        let (place, rules) = (self.place(), self.shared.rules(self.def.allowed.as_deref()));
         let case = Case {
             transcript: self.transcript(),
             tool: &ready.tool.spec().name,

@@ -7,6 +7,7 @@ mod batch;
 mod calls;
 mod classify;
 mod compact;
+mod decided;
 mod gate;
 mod lost;
 mod passed;

@@ -11,7 +11,7 @@ const HOPS: usize = 40;
 const PATH_MAX: usize = 4096;
 
 /// Fills in the resolved form of every path.
-pub(super) fn resolve(access: &mut [Access], place: &Place) {
+pub(crate) fn resolve(access: &mut [Access], place: &Place) {
     for access in access {
         match access {
             Access::Read(path) | Access::Write(path) => path.resolved = real(&path.typed),

@@ -32,6 +32,7 @@ impl Stage {
             command_line: CommandLine::default(),
             sources: Sources::ALL,
             trust: Trust::Trusted,
+            git: true,
             flags: RuleFlags::default(),
         });
         Self { folder, files }

@@ -1,6 +1,7 @@
 //! Transcripts on disk: their layout, the lease on a session, the list of sessions.
 
 mod blobs;
+mod decisions;
 mod index;
 mod jsonl;
 mod lease;
@@ -8,6 +9,7 @@ mod paths;
 mod transcripts;
 
 pub use blobs::Rendered;
+pub use decisions::{By, Decided, DecisionLog, Settled, decisions, short_form};
 pub use index::{Listed, latest, list};
 pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};

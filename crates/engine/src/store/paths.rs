@@ -44,6 +44,11 @@ impl SessionPaths {
         key(format!("projects/{}/{}/inbox/{agent}", self.project, self.session))
     }
 
+    /// The journal of decisions on calls.
+    pub fn decisions(&self) -> Key {
+        key(format!("projects/{}/{}/decisions", self.project, self.session))
+    }
+
     /// The file of an agent's transcript.
     pub fn transcript_file(&self, agent: &AgentId) -> PathBuf {
         self.root.join(format!("{}.jsonl", self.transcript(agent).as_str()))

@@ -87,7 +87,10 @@ impl Supervisor for Door {
         }
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, mut question: Question) -> BoxFuture<'_, Answer> {
+        if let Some(row) = self.0.row(&question.agent) {
+            question.asker = row.asker();
+        }
         let withdrawn =
             || Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false };
         Box::pin(async move { self.0.ask(question, || false).await.unwrap_or_else(withdrawn) })

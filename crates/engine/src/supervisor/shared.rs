@@ -21,13 +21,14 @@ use super::standing::Standing;
 use crate::agent::Denials;
 use crate::bus::Bus;
 use crate::session::{Config, Member, Parts};
-use crate::store::SessionPaths;
+use crate::store::{DecisionLog, SessionPaths};
 
 /// The session's common ground.
 pub(crate) struct Shared {
     pub(crate) parts: Parts,
     pub(crate) config: Config,
     pub(crate) paths: SessionPaths,
+    pub(crate) decisions: DecisionLog,
     pub(crate) bus: Bus,
     pub(crate) jobs: Jobs,
     pub(crate) slots: Arc<Semaphore>,
@@ -57,6 +58,7 @@ impl Shared {
         let place = &config.place;
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
+            decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),
             bus: Bus::new(Arc::clone(&parts.clock)),
             jobs: Jobs::default(),
             slots: Arc::new(Semaphore::new(config.ceilings.live_agents.max(1))),

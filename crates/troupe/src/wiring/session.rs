@@ -4,7 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::json;
 use tempfile::TempDir;
 use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;

@@ -176,6 +176,6 @@ fn told(waiting: &[TrustItem], root: &Path) -> String {
     let text = format!("{}{}", listed.join(", "), more(files.len(), FILES));
     format!(
         "this folder is not trusted, so this waits: {}; see `troupe trust`, or vouch for one run with --trust-workspace",
-        troupe_wire::visible(&text)
+        troupe_core::visible::visible(&text)
     )
 }

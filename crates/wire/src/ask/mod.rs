@@ -4,5 +4,5 @@ mod desk;
 mod render;
 
 pub(crate) use desk::Desk;
-pub use render::visible;
+
 pub(crate) use render::{choice, prompt};

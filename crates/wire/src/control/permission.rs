@@ -35,6 +35,7 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
             request[key] = text.as_str().into();
         }
     }
+    request["decision_reason_type"] = kind(question.reason_kind).into();
     if !question.agent.is_main() {
         let Asker { address, definition } = &question.asker;
         request["agent_id"] = question.agent.as_str().into();

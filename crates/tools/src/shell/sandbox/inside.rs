@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
 use troupe_core::ids::{AgentId, CallId, QuestionId};
-use troupe_core::policy::{Answer, Question};
+use troupe_core::policy::{Answer, Asker, Question, ReasonKind};
 use troupe_core::ports::supervisor::Supervisor;
 use troupe_core::ports::tool::Place;
 use troupe_sandbox::proxy::{Ask, Proxy, Refusal, Rules, Target};
@@ -95,14 +95,18 @@ impl Door {
         Question {
             id,
             agent: self.agent.clone(),
+            asker: Asker::default(),
             call: self.call.clone(),
             tool: NETWORK_TOOL.into(),
             input: json!({"host": target.host.to_string(), "port": target.port}),
             title: format!("a command connects to {target}"),
             reason: format!("{} is not among the allowed domains of the sandbox", target.host),
+            reason_kind: ReasonKind::Safety,
             blocked_path: None,
             suggestions: Vec::new(),
+            alternatives: Vec::new(),
             hard: true,
+            interactive: false,
         }
     }
 }
