@@ -12,14 +12,14 @@ const MOST_CHARS: usize = 400;
 
 /// What a person may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(super) enum Choice {
     Once,
     Always,
     Deny,
 }
 
 /// The question in lines. `asker` is the agent's address. Nothing in it can move the cursor or hide.
-pub(crate) fn prompt(question: &Question, asker: &str) -> String {
+pub(super) fn prompt(question: &Question, asker: &str) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     let _ = writeln!(text, "\n{} asks: {}", visible(asker), visible(&heading(question)));
@@ -83,7 +83,7 @@ fn in_words(update: &Update) -> String {
 }
 
 /// Makes control and invisible characters visible, and cuts what is too long with a mark.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     let mut shown = String::new();
     for (n, c) in text.chars().enumerate() {
         if n == MOST_CHARS {
@@ -110,7 +110,7 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Understands a line; none is no answer, and the question is put again.
-pub(crate) fn choice(line: &str, question: &Question) -> Option<Choice> {
+pub(super) fn choice(line: &str, question: &Question) -> Option<Choice> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Choice::Once),
         "a" | "always" if !question.suggestions.is_empty() => Some(Choice::Always),
@@ -121,7 +121,7 @@ pub(crate) fn choice(line: &str, question: &Question) -> Option<Choice> {
 
 impl Choice {
     /// The answer to this question.
-    pub(crate) fn answer(self, question: &Question) -> Answer {
+    pub(super) fn answer(self, question: &Question) -> Answer {
         match self {
             Self::Once => Answer::Allow { input: None, updates: Vec::new() },
             Self::Always => Answer::Allow { input: None, updates: question.suggestions.clone() },

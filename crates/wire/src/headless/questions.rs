@@ -127,7 +127,7 @@ impl Driver {
             let roster = self.engine.roster();
             let asker = roster.iter().find(|member| member.header.agent == question.agent);
             let address = asker.map_or(question.agent.as_str(), |member| member.header.address.as_str());
-            (self.tell)(&crate::ask::prompt(&question, address));
+            (self.tell)(&crate::ask::prompt(&question, address, desk.given()));
         }
         desk.current().is_some()
     }
