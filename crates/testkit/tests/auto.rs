@@ -55,7 +55,7 @@ async fn until<T>(events: &mut Subscription, wanted: impl Fn(&EventKind) -> Opti
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap()
+    tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap()
 }
 
 async fn question(events: &mut Subscription) -> Arc<Question> {
@@ -205,7 +205,8 @@ async fn what_is_for_a_person_never_goes_to_it() {
 // proves: S1
 #[tokio::test]
 async fn after_three_denials_in_a_row_the_person_is_asked_children_included() {
-    let calls: String = (0..3).map(|n| format!("reply\n  call Bash command=\"make {n}\"\n")).collect();
+    let call = |n: u32| format!("reply\n  call Bash command=\"make {n}\"\n");
+    let calls = [0, 1, 2].map(call).concat();
     let (mut world, recorder) = recorded(&format!(
         "agent main\n{calls}reply\n  call Bash command=\"make 3\"\nreply\n  call Agent description=d prompt=p\nreply \"done\"\n\
          agent general-purpose\nreply\n  call Bash command=\"make 4\"\nreply \"child done\"\n{DENY}"

@@ -300,7 +300,10 @@ impl Actor {
     async fn ruled(&mut self, batch: &mut Batch, at: usize, mut ruled: Ruled) -> Result<(), Halt> {
         self.book_ruling(&mut ruled);
         self.count_ruling(&ruled.ruling);
-        if let Ruling::Deny(why) = &ruled.ruling {
+        // In another mode, that the person chose meanwhile, its word is nothing.
+        if let Ruling::Deny(why) = &ruled.ruling
+            && self.mode() == Mode::Auto
+        {
             return self.refuse(batch, at, denial(why)).await;
         }
         batch.rulings[at] = Some(ruled);

@@ -67,7 +67,7 @@ impl Actor {
             access: &ready.access,
             place: &place,
         };
-        decide(&self.shared.rules(), self.transcript().state().mode, &judged)
+        decide(&self.shared.rules(), self.mode(), &judged)
     }
 
     /// Makes a call that is itself a question ready to be shown. A fault becomes its result.

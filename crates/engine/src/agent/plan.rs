@@ -15,6 +15,19 @@ use super::resolve::real;
 const APPROVAL: &str = "ExitPlanMode";
 
 impl Actor {
+    /// The mode that calls are judged by: under an agent that plans now, what would act unasked asks.
+    pub(super) fn mode(&self) -> Mode {
+        let own = self.transcript().state().mode;
+        let mut above = self.row.header.parent.clone();
+        while let Some(row) = above.and_then(|parent| self.shared.row(&parent)) {
+            if row.state().mode == Mode::Plan {
+                return Mode::Plan.of_child(Some(own));
+            }
+            above = row.header.parent.clone();
+        }
+        own
+    }
+
     /// The file of this agent's plan.
     pub(super) fn plan_file(&self) -> PathBuf {
         let name = format!("{}-{}.md", self.shared.paths.session(), self.me());
