@@ -185,15 +185,16 @@ async fn an_interrupt_does_not_wait_for_it() {
     close(session).await;
 }
 
+// Commands of a script are real ones: where the guard under test fails they run, so none may do harm.
 // proves: S1
 #[tokio::test]
 async fn what_is_for_a_person_never_goes_to_it() {
     let (mut world, recorder) = recorded(&format!(
-        "agent main\nreply\n  call Bash command=\"rm -rf /etc\"\n  call Write file_path=.git/hooks/pre-commit content=x\n  call Bash command=\"npm test\"\n  call Bash command=\"npm publish\"\nreply \"done\"\n{ALLOW}"
+        "agent main\nreply\n  call Bash command=\"rm -rf .\"\n  call Write file_path=.git/hooks/pre-commit content=x\n  call Bash command=\"touch asked\"\n  call Bash command=\"touch denied\"\nreply \"done\"\n{ALLOW}"
     ));
     let rules = &mut world.config.leave.rules;
-    rules.add("Bash(npm test)", Behaviour::Ask, Scope::User, "/".into()).unwrap();
-    rules.add("Bash(npm publish)", Behaviour::Deny, Scope::User, "/".into()).unwrap();
+    rules.add("Bash(touch asked)", Behaviour::Ask, Scope::User, "/".into()).unwrap();
+    rules.add("Bash(touch denied)", Behaviour::Deny, Scope::User, "/".into()).unwrap();
     let session = world.start().await;
     turn(&session, 0, "go").await;
     let given = results(&session, &AgentId::main()).await;
