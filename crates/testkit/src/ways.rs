@@ -20,6 +20,8 @@ use crate::world::{LIMIT, World, ended, say, session, turn};
 
 /// How long a session may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
+/// Tools that only the main agent has.
+const FOR_MAIN: [&str; 3] = ["AskUserQuestion", "EnterPlanMode", "ExitPlanMode"];
 /// Appends after which no scene is still at work; a sweep that gets here does not end.
 const MOST: usize = 2_000;
 
@@ -74,7 +76,9 @@ pub async fn as_child(scene: &Scene) {
     if scene.only_main || scene.prompts.len() > 1 {
         return;
     }
-    let main = World::of(scene);
+    let mut main = World::of(scene);
+    // What no child has; an error that lists the tools would tell it apart.
+    main.config.pool.without = FOR_MAIN.map(str::to_owned).to_vec();
     let session = main.start().await;
     turn(&session, 0, &scene.prompts[0]).await;
     let expected = said(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), &main);

@@ -55,7 +55,7 @@ async fn until<T>(events: &mut Subscription, wanted: impl Fn(&EventKind) -> Opti
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), wait).await.unwrap()
+    tokio::time::timeout(Duration::from_mins(1), wait).await.unwrap()
 }
 
 async fn question(events: &mut Subscription) -> Arc<Question> {
@@ -185,15 +185,16 @@ async fn an_interrupt_does_not_wait_for_it() {
     close(session).await;
 }
 
+// Commands of a script are real ones: where the guard under test fails they run, so none may do harm.
 // proves: S1
 #[tokio::test]
 async fn what_is_for_a_person_never_goes_to_it() {
     let (mut world, recorder) = recorded(&format!(
-        "agent main\nreply\n  call Bash command=\"rm -rf /etc\"\n  call Write file_path=.git/hooks/pre-commit content=x\n  call Bash command=\"npm test\"\n  call Bash command=\"npm publish\"\nreply \"done\"\n{ALLOW}"
+        "agent main\nreply\n  call Bash command=\"rm -rf .\"\n  call Write file_path=.git/hooks/pre-commit content=x\n  call Bash command=\"touch asked\"\n  call Bash command=\"touch denied\"\nreply \"done\"\n{ALLOW}"
     ));
     let rules = &mut world.config.leave.rules;
-    rules.add("Bash(npm test)", Behaviour::Ask, Scope::User, "/".into()).unwrap();
-    rules.add("Bash(npm publish)", Behaviour::Deny, Scope::User, "/".into()).unwrap();
+    rules.add("Bash(touch asked)", Behaviour::Ask, Scope::User, "/".into()).unwrap();
+    rules.add("Bash(touch denied)", Behaviour::Deny, Scope::User, "/".into()).unwrap();
     let session = world.start().await;
     turn(&session, 0, "go").await;
     let given = results(&session, &AgentId::main()).await;
@@ -205,7 +206,8 @@ async fn what_is_for_a_person_never_goes_to_it() {
 // proves: S1
 #[tokio::test]
 async fn after_three_denials_in_a_row_the_person_is_asked_children_included() {
-    let calls: String = (0..3).map(|n| format!("reply\n  call Bash command=\"make {n}\"\n")).collect();
+    let call = |n: u32| format!("reply\n  call Bash command=\"make {n}\"\n");
+    let calls = [0, 1, 2].map(call).concat();
     let (mut world, recorder) = recorded(&format!(
         "agent main\n{calls}reply\n  call Bash command=\"make 3\"\nreply\n  call Agent description=d prompt=p\nreply \"done\"\n\
          agent general-purpose\nreply\n  call Bash command=\"make 4\"\nreply \"child done\"\n{DENY}"

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::entry::{Body, Entry, Origin, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
@@ -310,6 +310,41 @@ async fn plan_mode_is_not_escaped_by_delegating() {
     assert_eq!((with("while planning"), with("There is no tool")), (2, 3), "{given:?}");
     assert!(reminders(&child).iter().all(|text| text.contains("Nobody can approve")));
     assert_eq!(reminders(&child).len(), 1);
+    close(session).await;
+}
+
+// proves: F182, S1
+#[tokio::test]
+async fn a_child_at_work_asks_from_the_moment_its_lead_plans() {
+    let script = Arc::new(
+        ScriptModel::parse(
+            "test",
+            "agent main\nreply\n  call Agent description=d prompt=p\nreply \"done\"\n\
+             agent general-purpose\nreply\n  call Write file_path=a.txt content=x\nreply\n  gate planning\n  call Write file_path=b.txt content=x\nreply \"child done\"\n",
+        )
+        .unwrap(),
+    );
+    let mut world = World::new(Arc::clone(&script) as _);
+    world.config.leave.mode = Some(Mode::AcceptEdits);
+    world.config.leave.asks = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    script.reached("planning").await;
+    assert_eq!(world.read("a.txt"), "x");
+    session.send(&AgentId::main(), Input::Set(Setting::Mode(Mode::Plan))).await.unwrap();
+    let set = async {
+        while session.mode() != Mode::Plan {
+            events.next().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), set).await.unwrap();
+    script.release("planning");
+    let asked = question(&mut events).await;
+    assert_eq!(asked.input["file_path"], "b.txt");
+    answer(&session, &asked, allow(None, vec![])).await;
+    assert_eq!(ended(&mut events).await.text, "done");
+    assert_eq!(world.read("b.txt"), "x");
     close(session).await;
 }
 

@@ -151,7 +151,10 @@ impl Actor {
         self.book_ruling(&mut ruled);
         self.count_ruling(&ruled.ruling);
         let decided = batch.asked[at].take();
-        if let Classified::Deny(why) = &ruled.ruling {
+        // In another mode, that the person chose meanwhile, its word is nothing.
+        if let Classified::Deny(why) = &ruled.ruling
+            && self.mode() == Mode::Auto
+        {
             if let Some(decided) = decided {
                 self.log(&Decided { outcome: Settled::Denied, by: By::Classifier, ..decided }).await;
             }

@@ -11,9 +11,10 @@ use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::classify::{Case, DECIDE, Ruling, SYSTEM, case_text, decide_tool, ruling};
 use troupe_core::event::{EventKind, Notice};
-use troupe_core::fold::{Fold, Reply};
+use troupe_core::fold::Fold;
 use troupe_core::policy::{Asking, Mode};
 use troupe_core::ports::model::{Delta, Message, Model, ModelInfo, Request, Role};
+use troupe_core::usage::Usage;
 
 use super::actor::Actor;
 use super::gate::Ready;
@@ -65,13 +66,13 @@ pub(super) struct Ruled {
     pub(super) ruling: Ruling,
     /// What it was judged on.
     pub(super) access: Vec<Access>,
-    spent: Option<Spent>,
+    spent: Option<Box<Spent>>,
 }
 
 /// What the request cost.
 struct Spent {
     info: ModelInfo,
-    reply: Reply,
+    usage: Usage,
     api_ms: u64,
 }
 
@@ -88,7 +89,7 @@ pub(super) enum Course {
 impl Actor {
     /// The course of a call that mode `auto`, or another, would ask about.
     pub(super) fn course(&self, ready: &Ready, earlier: Option<&Ruled>, asking: &mut Asking) -> Course {
-        if self.transcript().state().mode != Mode::Auto || asking.hard {
+        if self.mode() != Mode::Auto || asking.hard {
             return Course::Ask;
         }
         match earlier.filter(|ruled| ruled.access == ready.access).map(|ruled| &ruled.ruling) {
@@ -103,13 +104,11 @@ impl Actor {
         if self.shared.denials.are_over() || left.tokens_spent || left.cost_spent || left.time_over {
             return Course::Ask;
         }
-        match self.inquiry(ready, asking) {
-            Some(request) => Course::Classify(Box::new(request)),
-            None => {
-                asking.reason = format!("{}; the call is too long for the classifier", asking.reason);
-                Course::Ask
-            }
+        if let Some(request) = self.inquiry(ready, asking) {
+            return Course::Classify(Box::new(request));
         }
+        asking.reason = format!("{}; the call is too long for the classifier", asking.reason);
+        Course::Ask
     }
 
     fn inquiry(&self, ready: &Ready, asking: &Asking) -> Option<Request> {
@@ -157,29 +156,26 @@ impl Actor {
         async move {
             let asked = clock.now();
             let (fold, failure) = stream(&*model, request, cancel).await;
-            let (reply, ruling) = match failure {
-                Some(why) => (fold.cut(), Ruling::Ask(why)),
-                None => {
-                    let reply = fold.finish();
-                    let found = ruling(&reply);
-                    (
-                        reply,
-                        found.unwrap_or_else(|| Ruling::Ask("its answer could not be understood".to_owned())),
-                    )
-                }
+            let (usage, ruling) = if let Some(why) = failure {
+                (fold.cut().usage, Ruling::Ask(why))
+            } else {
+                let reply = fold.finish();
+                let unclear = || Ruling::Ask("its answer could not be understood".to_owned());
+                (reply.usage, ruling(&reply).unwrap_or_else(unclear))
             };
             let api_ms = clock.now().since(asked);
-            let spent = (reply.usage.total() > 0).then_some(Spent { info, reply, api_ms });
+            let spent = (usage.total() > 0).then(|| Box::new(Spent { info, usage, api_ms }));
             Ruled { ruling, access, spent }
         }
     }
 
     /// Books what judging a call cost.
     pub(super) fn book_ruling(&self, ruled: &mut Ruled) {
-        let Some(Spent { info, reply, api_ms }) = ruled.spent.take() else { return };
-        let cost = info.price.map_or(0.0, |price| price.of(&reply.usage));
-        self.row.account.book(&reply.usage, cost);
-        self.shared.book(|totals| totals.book(&info, &reply.usage, cost, api_ms));
+        let Some(spent) = ruled.spent.take() else { return };
+        let Spent { info, usage, api_ms } = *spent;
+        let cost = info.price.map_or(0.0, |price| price.of(&usage));
+        self.row.account.book(&usage, cost);
+        self.shared.book(|totals| totals.book(&info, &usage, cost, api_ms));
     }
 
     /// Counts a ruling; what a person may want to know of it is told.

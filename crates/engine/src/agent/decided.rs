@@ -18,7 +18,7 @@ impl Actor {
             call: call.id.clone(),
             tool: call.tool.clone(),
             judged: short_form(&ready.access),
-            mode: self.transcript().state().mode,
+            mode: self.mode(),
             decision,
             reason: found.reason.clone(),
             rule: found.rule.clone(),

@@ -18,6 +18,7 @@ use troupe_core::transcript::OpenCall;
 
 use super::actor::Actor;
 use super::passed::Passed;
+use super::plan::mode;
 use crate::judge::touched;
 use crate::supervisor::{Row, Shared};
 
@@ -127,7 +128,7 @@ pub(super) struct Bench {
 impl Bench {
     /// Whether a call may be made, by what holds at this moment, and why.
     pub(super) fn judge(&self, ready: &Ready, passed: &Passed) -> Explanation {
-        let mode = self.row.state().mode;
+        let mode = mode(&self.shared, &self.row);
         self.with(ready, |rules, call| match passed.opinion {
             Opinion::Allow => {
                 let mut found = explain_waved(rules, mode, call);
@@ -150,7 +151,7 @@ impl Bench {
         if asking.suggestions.is_empty() {
             return Vec::new();
         }
-        let mode = self.row.state().mode;
+        let mode = mode(&self.shared, &self.row);
         self.with(ready, |rules, call| alternatives(rules, mode, call))
     }
 

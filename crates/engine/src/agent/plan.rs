@@ -5,15 +5,22 @@ use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::entry::{Body, Origin};
+use troupe_core::policy::Mode;
 use troupe_core::prompt::plan_due;
 
 use super::actor::{Actor, Halt};
 use super::resolve::real;
+use crate::supervisor::{Row, Shared};
 
 /// The tool that asks for a plan's approval.
 const APPROVAL: &str = "ExitPlanMode";
 
 impl Actor {
+    /// The mode that calls are judged by.
+    pub(super) fn mode(&self) -> Mode {
+        mode(&self.shared, &self.row)
+    }
+
     /// The file of this agent's plan.
     pub(super) fn plan_file(&self) -> PathBuf {
         let name = format!("{}-{}.md", self.shared.paths.session(), self.me());
@@ -47,4 +54,17 @@ impl Actor {
     fn can_ask_for_approval(&self) -> bool {
         self.pool.iter().any(|tool| *tool.spec().name == *APPROVAL)
     }
+}
+
+/// The mode that an agent's calls are judged by: under an agent that plans now, what would act unasked asks.
+pub(super) fn mode(shared: &Shared, row: &Row) -> Mode {
+    let own = row.state().mode;
+    let mut above = row.header.parent.clone();
+    while let Some(row) = above.and_then(|parent| shared.row(&parent)) {
+        if row.state().mode == Mode::Plan {
+            return Mode::Plan.of_child(Some(own));
+        }
+        above = row.header.parent.clone();
+    }
+    own
 }

@@ -12,6 +12,8 @@ pub(crate) struct Desk {
     queue: VecDeque<Arc<Question>>,
     /// The question that is on the screen.
     shown: Option<QuestionId>,
+    /// What was answered of it, where it holds several.
+    given: Vec<String>,
     /// Throws away what was typed before a question stood there.
     forget: Option<Forget>,
 }
@@ -34,6 +36,9 @@ impl Desk {
 
     /// Drops a question that nobody need answer any more; whether it was on the screen.
     pub(crate) fn close(&mut self, id: &QuestionId) -> bool {
+        if self.queue.front().is_some_and(|first| first.id == *id) {
+            self.given.clear();
+        }
         self.queue.retain(|question| question.id != *id);
         self.shown.take_if(|shown| shown == id).is_some()
     }
@@ -56,6 +61,17 @@ impl Desk {
     pub(crate) fn current(&self) -> Option<Arc<Question>> {
         let first = self.queue.front()?;
         (self.shown.as_ref() == Some(&first.id)).then(|| Arc::clone(first))
+    }
+
+    /// What was answered of the question on the screen.
+    pub(crate) fn given(&self) -> &[String] {
+        &self.given
+    }
+
+    /// Takes the answer to one of several; the next one is put.
+    pub(crate) fn give(&mut self, answer: String) {
+        self.given.push(answer);
+        self.again();
     }
 
     /// Puts the question on the screen again.
@@ -122,6 +138,14 @@ mod tests {
         assert!(desk.current().is_none(), "a line now answers nothing");
         assert_eq!(desk.show().map(|question| question.id.clone()), Some("c".into()));
         assert_eq!(desk.current().map(|question| question.id.clone()), Some("c".into()));
+        desk.give("x".into());
+        assert!(desk.show().is_some(), "its next part");
+        desk.close(&"b".into());
+        assert_eq!(desk.given(), ["x"]);
+        desk.open(question("d"));
+        desk.close(&"c".into());
+        assert!(desk.given().is_empty(), "what was answered of another question is no answer to this one");
+        desk.show();
         desk.again();
         assert!(desk.show().is_some());
     }

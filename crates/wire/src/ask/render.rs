@@ -13,20 +13,24 @@ const MOST_CHARS: usize = 400;
 
 /// What a person may choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(super) enum Choice {
     Once,
     Always,
     Deny,
 }
 
-/// The question in lines. Nothing in it can move the cursor or hide.
-pub(crate) fn prompt(question: &Question) -> String {
-    let mut text = String::new();
+/// Who asks, for people.
+pub(super) fn asker(question: &Question) -> String {
     let Asker { address, definition } = &question.asker;
     // The main agent needs no other name.
-    let asker = if question.agent.is_main() { address.clone() } else { format!("{address} ({definition})") };
+    if question.agent.is_main() { address.clone() } else { format!("{address} ({definition})") }
+}
+
+/// The question in lines. Nothing in it can move the cursor or hide.
+pub(super) fn prompt(question: &Question, asker: &str) -> String {
+    let mut text = String::new();
     // Writing to a string can't fail.
-    let _ = writeln!(text, "\n{} asks: {}", short(&asker), short(question.headline()));
+    let _ = writeln!(text, "\n{} asks: {}", short(asker), short(question.headline()));
     for line in call(&question.input) {
         let _ = writeln!(text, "  | {line}");
     }
@@ -102,7 +106,7 @@ fn in_words(update: &Update) -> String {
 }
 
 /// A text that nothing hides in, cut with a mark where it is too long.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else { return visible(text) };
     let more = text[end..].chars().count();
     // What follows may be what matters, so it is said how much there is.
@@ -110,7 +114,7 @@ fn short(text: &str) -> String {
 }
 
 /// Understands a line; none is no answer, and the question is put again.
-pub(crate) fn choice(line: &str, question: &Question) -> Option<Choice> {
+pub(super) fn choice(line: &str, question: &Question) -> Option<Choice> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Choice::Once),
         "a" | "always" if !question.suggestions.is_empty() => Some(Choice::Always),
@@ -121,7 +125,7 @@ pub(crate) fn choice(line: &str, question: &Question) -> Option<Choice> {
 
 impl Choice {
     /// The answer to this question.
-    pub(crate) fn answer(self, question: &Question) -> Answer {
+    pub(super) fn answer(self, question: &Question) -> Answer {
         match self {
             Self::Once => Answer::Allow { input: None, updates: Vec::new() },
             Self::Always => Answer::Allow { input: None, updates: question.suggestions.clone() },
@@ -171,7 +175,7 @@ mod tests {
     fn who_asks_what_and_why() {
         let question = question(json!({"command": "npm test\nrm x"}), vec![rule()]);
         assert_eq!(
-            prompt(&question),
+            prompt(&question, &asker(&question)),
             "\nmain/explore-2 (Explore) asks: Run a command\n  | command:\n  |   npm test\n  |   rm x\n  why: no rule allows it\n  always would keep: Allow Bash(npm test) (in the project's local settings)\nAllow? [y] once, [a] always, [n] no: "
         );
     }
@@ -195,7 +199,7 @@ mod tests {
             question.tool = sly("tool");
             question.title = if title.is_empty() { String::new() } else { sly(title) };
             question.reason = sly("reason");
-            let text = prompt(&question);
+            let text = prompt(&question, &asker(&question));
             assert!(text.chars().all(|c| c == '\n' || !is_hidden(c)), "{text:?}");
             let shown = fields.iter().filter(|field| text.contains(&format!("{field}\\u{{1b}}[2K"))).count();
             // The tool's name stands there where the call has no title.
@@ -205,7 +209,8 @@ mod tests {
 
     #[test]
     fn long_input_says_how_much_is_left_out() {
-        let text = prompt(&question(json!({"a": "x".repeat(500), "b": "y\n".repeat(60)}), vec![]));
+        let long = question(json!({"a": "x".repeat(500), "b": "y\n".repeat(60)}), vec![]);
+        let text = prompt(&long, &asker(&long));
         assert!(text.contains("[100 more characters]"), "{text}");
         assert!(text.contains("more lines"), "{text}");
     }

@@ -12,7 +12,7 @@ use super::driver::Driver;
 use super::questions::Asking;
 use super::queue;
 use super::reader::Read;
-use crate::ask;
+use crate::ask::{self, Reading};
 use crate::control::{self, HostMessage, Incoming};
 use crate::frames;
 
@@ -224,16 +224,17 @@ impl Driver {
         let Asking::Terminal(desk) = &mut self.asking else { return };
         let Some(question) = desk.current() else { return };
         let answer = match read {
-            Read::Line(line) => ask::choice(&line, &question).map(|choice| choice.answer(&question)),
-            Read::Bad(_) => None,
+            Read::Line(line) => ask::read(&line, &question, desk.given()),
+            Read::Bad(_) => Reading::Unclear,
             Read::End => {
                 let open = desk.questions().cloned().collect();
                 return self.nobody_answers(open).await;
             }
         };
-        let Some(answer) = answer else {
-            desk.again();
-            return;
+        let answer = match answer {
+            Reading::Answer(answer) => answer,
+            Reading::Next(part) => return desk.give(part),
+            Reading::Unclear => return desk.again(),
         };
         desk.close(&question.id);
         if matches!(answer, Answer::Deny { .. }) {

@@ -140,7 +140,7 @@ impl Driver {
     pub(super) fn puts_a_question(&mut self) -> bool {
         let Asking::Terminal(desk) = &mut self.asking else { return false };
         if let Some(question) = desk.show() {
-            (self.tell)(&crate::ask::prompt(&question));
+            (self.tell)(&crate::ask::prompt(&question, desk.given()));
         }
         desk.current().is_some()
     }

@@ -10,7 +10,9 @@ def last_text(body):
     if isinstance(content, str):
         return content, None
     results = [block for block in content if block["type"] == "tool_result"]
+    # What the harness adds is not what the person said.
     texts = [block["text"] for block in content if block["type"] == "text"]
+    texts = [text for text in texts if not text.startswith("<system-reminder>")]
     return (texts[-1] if texts else ""), (results[-1] if results else None)
 
 
@@ -37,11 +39,11 @@ class Handler(BaseHTTPRequestHandler):
                 failed = "failed" if result.get("is_error") else "worked"
                 self.block({"type": "text", "text": ""}, {"type": "text_delta", "text": f"it {failed}"})
                 self.stop("end_turn")
+            elif text.startswith("call "):
+                _, name, given = text.split(" ", 2)
+                self.call(name, given)
             elif "write" in text:
-                given = {"file_path": text.split()[-1], "content": "written\n"}
-                call = {"type": "tool_use", "id": f"toolu_{len(server.requests)}", "name": "Write", "input": {}}
-                self.block(call, {"type": "input_json_delta", "partial_json": json.dumps(given)})
-                self.stop("tool_use")
+                self.call("Write", json.dumps({"file_path": text.split()[-1], "content": "written\n"}))
             elif "slow" in text:
                 self.block({"type": "text", "text": ""}, {"type": "text_delta", "text": "so far"})
                 server.slow.set()
@@ -77,6 +79,11 @@ class Handler(BaseHTTPRequestHandler):
         self.event({"type": "content_block_start", "index": 0, "content_block": block})
         self.event({"type": "content_block_delta", "index": 0, "delta": delta})
         self.event({"type": "content_block_stop", "index": 0})
+
+    def call(self, name, given):
+        call = {"type": "tool_use", "id": f"toolu_{len(self.server.requests)}", "name": name, "input": {}}
+        self.block(call, {"type": "input_json_delta", "partial_json": given})
+        self.stop("tool_use")
 
     def stop(self, reason):
         delta = {"stop_reason": reason, "stop_sequence": None}

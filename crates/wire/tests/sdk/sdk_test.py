@@ -15,6 +15,7 @@ from claude_agent_sdk import (
     ClaudeSDKClient,
     PermissionResultAllow,
     PermissionResultDeny,
+    PermissionUpdate,
     ResultError,
     ResultMessage,
     SystemMessage,
@@ -133,6 +134,67 @@ class Sdk(unittest.IsolatedAsyncioTestCase):
             results = [message for message in messages if isinstance(message, UserMessage)]
             self.assertEqual(results[0].tool_use_result["filePath"], str(allowed))
         self.assertEqual([entry[0] for entry in asked], ["Write", "Write"])
+
+    async def test_a_plan_is_refused_then_approved_with_a_mode(self):
+        asked = []
+
+        async def decide(tool, given, context):
+            asked.append((tool, given))
+            if len(asked) == 1:
+                return PermissionResultDeny(message="think again")
+            mode = PermissionUpdate(type="setMode", mode="acceptEdits", destination="session")
+            return PermissionResultAllow(
+                updated_input={**given, "plan": "a better plan"}, updated_permissions=[mode]
+            )
+
+        target = self.work / "a.txt"
+        options = self.options(can_use_tool=decide, permission_mode="plan")
+        async with ClaudeSDKClient(options) as client:
+            messages = await self.turn(client, f"write {target}")
+            self.assertEqual(messages[-1].result, "it failed")
+            self.assertEqual(asked, [], "while planning that is no question")
+            propose = 'call ExitPlanMode {"plan": "a plan"}'
+            messages = await self.turn(client, propose)
+            self.assertEqual(messages[-1].result, "it failed")
+            self.assertEqual(messages[-1].permission_denials[0]["tool_name"], "ExitPlanMode")
+            messages = await self.turn(client, propose)
+            self.assertEqual(messages[-1].result, "it worked")
+            found = next(m for m in messages if isinstance(m, UserMessage)).tool_use_result
+            file = pathlib.Path(found["filePath"])
+            self.assertEqual(file.parent, self.config / "plans")
+            self.assertEqual(file.read_text(), "a better plan")
+            self.assertEqual((found["plan"], found["planWasEdited"], found["isAgent"]), ("a better plan", True, False))
+            # What the answer allowed holds from now on.
+            messages = await self.turn(client, f"write {target}")
+            self.assertEqual(messages[-1].result, "it worked")
+            init = next(m for m in messages if isinstance(m, SystemMessage) and m.subtype == "init")
+            self.assertEqual(init.data["permissionMode"], "acceptEdits")
+        self.assertEqual([tool for tool, _ in asked], ["ExitPlanMode", "ExitPlanMode"])
+        self.assertEqual(asked[0][1], {"plan": "a plan", "planFilePath": str(file)})
+
+    async def test_the_model_asks_the_person(self):
+        question = {
+            "question": "Which way?", "header": "Way", "multiSelect": True,
+            "options": [{"label": "left", "description": "l"}, {"label": "right", "description": "r"}],
+        }
+        asked = []
+
+        async def decide(tool, given, context):
+            asked.append((tool, given))
+            answers = {"Which way?": "left, right"} if len(asked) == 1 else {}
+            return PermissionResultAllow(updated_input={"questions": given["questions"], "answers": answers})
+
+        async with ClaudeSDKClient(self.options(can_use_tool=decide)) as client:
+            ask = "call AskUserQuestion " + json.dumps({"questions": [question]})
+            messages = await self.turn(client, ask)
+            self.assertEqual(messages[-1].result, "it worked")
+            found = next(m for m in messages if isinstance(m, UserMessage)).tool_use_result
+            self.assertEqual(found, {"questions": [question], "answers": {"Which way?": "left, right"}})
+            self.assertIn("left, right", json.dumps(self.server.requests[-1]["messages"]))
+            messages = await self.turn(client, ask)
+            self.assertEqual(messages[-1].result, "it failed")
+            self.assertIn("No answer was given", json.dumps(self.server.requests[-1]["messages"]))
+        self.assertEqual(asked[0], ("AskUserQuestion", {"questions": [question]}))
 
     async def test_query_ends_with_a_callback(self):
         async def allow(_tool, given, _context):
