@@ -16,7 +16,7 @@ use crate::headless::forget_typed;
 /// Most items that are shown; the rest is counted.
 const SHOWN: usize = 30;
 /// How long an answer is waited for; then the run goes on without.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// How often an answer may be none of those that there are.
 const TRIES: usize = 3;
 

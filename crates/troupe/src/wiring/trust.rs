@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-use troupe_engine::load::trust::{StoreFault, TrustKind, answered, git_items};
+use troupe_engine::load::trust::{Seen, StoreFault, TrustKind, answered, git_items};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
 
@@ -72,7 +72,7 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
         Reply::Quit => Ok(Word::Quit),
         Reply::NotNow => go(settings, git),
         Reply::Trust => {
-            store.trust(root, &waiting).map_err(unkept)?;
+            store.trust(root, &waiting).map_err(|fault| unkept(&fault))?;
             // What was shown, and no more: the files may have changed while the question stood there.
             let trust = match for_settings {
                 Trust::Only(seen) => Trust::Only(seen.with(&waiting)),
@@ -105,7 +105,8 @@ pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)
     Ok(items.map(|item| (seen.covers(&item), item)).map(|(trusted, item)| (item, trusted)).collect())
 }
 
-pub(crate) fn unkept(fault: StoreFault) -> Fault {
+/// The person's word could not be kept.
+pub(crate) fn unkept(fault: &StoreFault) -> Fault {
     Fault::failed(format_args!("failed to {fault}")).hint("TROUPE_HOME chooses the folder that it is kept in")
 }
 
@@ -113,10 +114,10 @@ fn failed(fault: impl std::fmt::Display) -> Fault {
     Fault::usage(format_args!("failed to {fault}"))
 }
 
-fn seen(store: &TrustStore, root: &Path) -> troupe_engine::load::trust::Seen {
+fn seen(store: &TrustStore, root: &Path) -> Seen {
     store.seen(root).unwrap_or_else(|fault| {
         warn(format_args!("failed to {fault}"));
-        troupe_engine::load::trust::Seen::NOTHING
+        Seen::NOTHING
     })
 }
 

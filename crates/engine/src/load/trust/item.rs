@@ -79,7 +79,7 @@ impl TrustItem {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let digest = Digest(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+        let digest = Digest(format!("{:x}", hash.finalize()));
         let mut shown: String = value.chars().take(SHOWN).collect();
         if shown.len() < value.len() {
             shown.push('…');
