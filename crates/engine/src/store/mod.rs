@@ -5,6 +5,7 @@ mod index;
 mod jsonl;
 mod lease;
 mod paths;
+pub(crate) mod private;
 mod transcripts;
 
 pub use blobs::Rendered;
