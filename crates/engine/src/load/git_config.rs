@@ -317,6 +317,36 @@ mod tests {
         assert!(!found.unclear.is_empty(), "a circle is told");
     }
 
+    /// What git takes from a text; none when it refuses it.
+    fn by_git(text: &str) -> Option<Vec<(String, Option<String>)>> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config");
+        fs::write(&file, text).unwrap();
+        let mut command = std::process::Command::new("git");
+        let output = command.args(["config", "-z", "--list", "-f"]).arg(&file).output().unwrap();
+        let listed = String::from_utf8(output.stdout).unwrap();
+        let entries = listed.split_terminator('\0').map(|entry| match entry.split_once('\n') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (entry.to_owned(), None),
+        });
+        output.status.success().then(|| entries.collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+        // proves: X13
+        #[test]
+        fn what_git_takes_is_seen(text in concat!(
+            r#"(\[[aB]\]|\[a "[xY.\\ ]{0,3}"\]|\[A\.B\])[ \t\r\n]{0,2}"#,
+            r#"(([aB-][a1-]{0,2}|#|;|\[c\])[ \t\r]{0,2}(= ?[ax"\\nt#; \t\r=]{0,8})?(\\)?[\r]{0,1}\n){0,4}"#
+        )) {
+            if let (Some(theirs), Ok(_)) = (by_git(&text), parse(&text)) {
+                prop_assert_eq!(entries(&text), theirs, "{:?}", text);
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn no_text_makes_it_panic(text in "[\\[\\]\"\\\\=#;a. \t\r\n]{0,40}|\\PC{0,40}") {
