@@ -124,13 +124,3 @@ fn what_is_kept_is_the_persons_alone() {
     // Two transcripts, an inbox, two prompts, an output, a lease, what was trusted.
     assert!(files >= 8, "{files}");
 }
-
-// proves: F169
-#[test]
-fn a_file_of_variables_in_the_project_is_not_read() {
-    let stage = Stage::new();
-    stage.write("work/.env", "TROUPE_HOME=./cfg\nCLAUDE_CONFIG_DIR=./cfg\n");
-    stage.play(HELLO, &["-p", "hi"]).clean();
-    assert!(!stage.path("work/cfg").exists());
-    assert!(stage.path("home/.troupe/projects").is_dir());
-}

@@ -56,7 +56,7 @@ fn who_starts_the_run_can_vouch() {
     assert_eq!(play(&["-p", "hi", "--setting-sources=user"]), None, "it is not read");
 }
 
-// proves: X13
+// proves: X13, F165
 #[test]
 fn trust_holds_for_what_was_seen() {
     let stage = hostile();
@@ -75,8 +75,10 @@ fn trust_holds_for_what_was_seen() {
         "work/.troupe/settings.json",
         r#"{"permissions": {"allow": ["Bash(touch *)", "Bash(rm *)"]}, "env": {"FOO": "x"}}"#,
     );
+    let hooks = r#"{"hooks": {"SessionStart": []}}"#;
+    stage.write("work/.claude/settings.local.json", hooks);
     let (touched, told) = play();
-    assert!(touched && told.contains("(permissions.allow, env.FOO)"), "{told}");
+    assert!(touched && told.contains("(permissions.allow, env.FOO)") && told.contains("(hooks)"), "{told}");
     let listed: Value = serde_json::from_str(&trust(&["--json"])).unwrap();
     let states: Vec<(&str, bool)> = listed["items"]
         .as_array()
@@ -84,8 +86,11 @@ fn trust_holds_for_what_was_seen() {
         .iter()
         .map(|item| (item["value"].as_str().unwrap(), item["trusted"].as_bool().unwrap()))
         .collect();
-    assert_eq!(states, [("Bash(touch *)", true), ("Bash(rm *)", false), ("x", false)]);
-    assert!(trust(&["--revoke"]).contains("3 of 3 wait"));
+    assert_eq!(
+        states,
+        [("Bash(touch *)", true), ("Bash(rm *)", false), ("x", false), (r#"{"SessionStart":[]}"#, false)]
+    );
+    assert!(trust(&["--revoke"]).contains("4 of 4 wait"));
     assert!(!play().0);
 }
 
