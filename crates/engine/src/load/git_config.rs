@@ -68,8 +68,13 @@ impl Found {
                 for Line { section, subsection, key, value } in lines {
                     let includes = matches!(section.as_str(), "include" | "includeif") && key == "path";
                     if let Some(path) = value.as_deref().filter(|_| includes) {
-                        let base = file.parent().unwrap_or(Path::new("/"));
-                        self.follow(&expand(path, base, home), home, depth + 1);
+                        // Git knows more homes than the person's, and folders of its own.
+                        if path.starts_with("%(") || (path.starts_with('~') && !path.starts_with("~/")) {
+                            self.unclear(file, format!("the include {path:?} can't be followed"));
+                        } else {
+                            let base = file.parent().unwrap_or(Path::new("/"));
+                            self.follow(&expand(path, base, home), home, depth + 1);
+                        }
                     }
                     self.entries.push(Entry { file: file.to_owned(), section, subsection, key, value });
                 }

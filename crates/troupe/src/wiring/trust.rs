@@ -13,7 +13,7 @@ use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, Tr
 
 use super::permissions::Asked;
 use crate::args::Run;
-use crate::ask_trust::{Reply, ask};
+use crate::ask_trust::{Reply, SHOWN, ask};
 use crate::fault::{Fault, warn};
 
 /// Most files that are named in one line.
@@ -68,17 +68,17 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
         warn(told(&waiting, root));
         return go(settings, git);
     }
-    match ask(&waiting, root) {
+    // Trust holds for what was seen: what has no room on the screen waits for the next start.
+    let shown = &waiting[..waiting.len().min(SHOWN)];
+    match ask(shown, waiting.len() - shown.len(), root) {
         Reply::Quit => Ok(Word::Quit),
         Reply::NotNow => go(settings, git),
         Reply::Trust => {
-            store.trust(root, &waiting).map_err(|fault| unkept(&fault))?;
-            // What was shown, and no more: the files may have changed while the question stood there.
-            let trust = match for_settings {
-                Trust::Only(seen) => Trust::Only(seen.with(&waiting)),
-                Trust::Trusted => Trust::Trusted,
-            };
-            go(load(run, places, env, sources, &trust)?, true)
+            store.trust(root, shown).map_err(|fault| unkept(&fault))?;
+            // Both are looked at again: the files may have changed while the question stood there.
+            let (for_settings, trust) = (for_settings.with(shown), trust.with(shown));
+            let git = git_items(places, env.home.as_deref()).iter().all(|item| trust.covers(item));
+            go(load(run, places, env, sources, &for_settings)?, git)
         }
     }
 }

@@ -156,10 +156,29 @@ fn a_person_is_asked_once_and_before_anything_holds() {
     let (code, seen) = at_a_terminal(&stage, "t\n");
     assert!(code == Some(0) && seen.contains("over"), "{seen}");
     assert!(stage.path("work/done").exists());
+    let (code, seen) = at_a_terminal(&stage, "");
+    assert!(code == Some(0) && !seen.contains("Trust this?"), "{seen}");
     // What was trusted is not asked again, not of a run without a person either.
     std::fs::remove_file(stage.path("work/done")).unwrap();
     let ended = stage.play(TOUCHES, &["-p", "hi"]);
     assert!(did(&stage, &ended) && ended.err.is_empty(), "{ended:?}");
+}
+
+// proves: X13
+#[test]
+fn what_has_no_room_in_the_question_is_not_trusted_by_it() {
+    let stage = Stage::new();
+    let rules: Vec<String> =
+        (0..30).map(|n| format!("Bash(true {n})")).chain(["Bash(touch *)".into()]).collect();
+    let settings = serde_json::json!({"permissions": {"allow": rules}});
+    stage.write("work/.troupe/settings.json", &settings.to_string());
+    let (_, seen) = at_a_terminal(&stage, "t\n");
+    assert!(seen.contains("Bash(true 29)") && !seen.contains("= Bash(touch *)"), "{seen}");
+    assert!(seen.contains("1 more wait"), "{seen}");
+    let listed = end(stage.troupe().arg("trust"));
+    assert!(
+        listed.clean().contains("waits    .troupe/settings.json: permissions.allow = Bash(touch *)\n1 of 31")
+    );
 }
 
 // proves: X13

@@ -1,3 +1,5 @@
+//! Tests of the store.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
