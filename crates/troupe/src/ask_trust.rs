@@ -13,10 +13,10 @@ use troupe_engine::load::TrustItem;
 use crate::fault::{tell, warn};
 use crate::headless::forget_typed;
 
-/// Most items that are shown; the rest is counted.
-const SHOWN: usize = 30;
+/// Most items that one question is about.
+pub(crate) const SHOWN: usize = 30;
 /// How long an answer is waited for; then the run goes on without.
-const PATIENCE: Duration = Duration::from_secs(600);
+const PATIENCE: Duration = Duration::from_mins(10);
 /// How often an answer may be none of those that there are.
 const TRIES: usize = 3;
 
@@ -31,8 +31,8 @@ pub(crate) enum Reply {
     Quit,
 }
 
-/// Asks. Whatever is no clear answer is "not now".
-pub(crate) fn ask(waiting: &[TrustItem], root: &Path) -> Reply {
+/// Asks about these items; `more` wait besides. Whatever is no clear answer is "not now".
+pub(crate) fn ask(waiting: &[TrustItem], more: usize, root: &Path) -> Reply {
     let terminal = match File::open("/dev/tty") {
         Ok(terminal) => terminal,
         Err(error) => {
@@ -40,7 +40,7 @@ pub(crate) fn ask(waiting: &[TrustItem], root: &Path) -> Reply {
             return Reply::NotNow;
         }
     };
-    tell(shown(waiting, root));
+    tell(shown(waiting, more, root));
     // Keys that were pressed for something else must not answer it.
     forget_typed();
     let mut lines = BufReader::new(terminal);
@@ -69,15 +69,15 @@ fn reply(line: &str) -> Option<Reply> {
 }
 
 /// What waits, a line each.
-pub(crate) fn shown(waiting: &[TrustItem], root: &Path) -> String {
+fn shown(waiting: &[TrustItem], more: usize, root: &Path) -> String {
     let mut text =
         format!("{} wants what it may have only if you trust it:\n", one_line(&root.display().to_string()));
-    for item in waiting.iter().take(SHOWN) {
+    for item in waiting {
         // Writing to a string can't fail.
         let _ = writeln!(text, "  {}", line(item, root));
     }
-    if waiting.len() > SHOWN {
-        let _ = writeln!(text, "  and {} more: see them all with `troupe trust`", waiting.len() - SHOWN);
+    if more > 0 {
+        let _ = writeln!(text, "  ({more} more wait, and are not part of this question: see `troupe trust`)");
     }
     text
 }

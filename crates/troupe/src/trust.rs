@@ -30,12 +30,12 @@ pub(crate) fn run(wish: &TrustWish, env: &Env) -> Result<String, Fault> {
     let root = places.trusted_root();
     let store = TrustStore::at(&places.home);
     if wish.revoke {
-        store.revoke(root).map_err(unkept)?;
+        store.revoke(root).map_err(|fault| unkept(&fault))?;
     }
     let mut found = survey(&places, &env)?;
     if wish.yes {
         let items: Vec<_> = found.iter().map(|(item, _)| item.clone()).collect();
-        store.trust(root, &items).map_err(unkept)?;
+        store.trust(root, &items).map_err(|fault| unkept(&fault))?;
         for (_, trusted) in &mut found {
             *trusted = true;
         }

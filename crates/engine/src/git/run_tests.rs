@@ -1,3 +1,5 @@
+//! Tests of calls of git, with real repositories.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -1,3 +1,5 @@
+//! Tests of the git status's text.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;

@@ -36,10 +36,7 @@ impl Rendered {
             if path.exists() {
                 return Ok(());
             }
-            std::fs::create_dir_all(folder)?;
-            let partial = folder.join(format!("{name}.{}.part", std::process::id()));
-            std::fs::write(&partial, &bytes)?;
-            std::fs::rename(&partial, &path)
+            super::private::write(&path, &bytes)
         };
         let kept = write();
         (name, kept)

@@ -63,7 +63,7 @@ impl Lease {
     fn try_take(path: &Path) -> Result<Self, LeaseError> {
         let io = |source| LeaseError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(io)?;
+            super::private::folder(folder).map_err(io)?;
         }
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(0o600);

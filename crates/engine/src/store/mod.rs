@@ -6,6 +6,7 @@ mod index;
 mod jsonl;
 mod lease;
 mod paths;
+pub(crate) mod private;
 mod transcripts;
 
 pub use blobs::Rendered;

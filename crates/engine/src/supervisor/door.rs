@@ -33,7 +33,7 @@ impl Supervisor for Door {
         }
         let id = JobId::new(format!("b{}", short_id(shared)));
         let folder = shared.paths.outputs();
-        std::fs::create_dir_all(&folder)
+        crate::store::private::folder(&folder)
             .map_err(|error| SpawnError::System(format!("make {}: {error}", folder.display())))?;
         let cancel = shared.token.child_token();
         let (sender, outcome) = watch::channel(None);

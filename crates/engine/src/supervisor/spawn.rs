@@ -331,8 +331,7 @@ fn write_meta(shared: &Shared, header: &Header) {
         "description": header.description, "model": header.model,
     });
     let path = shared.paths.meta_file(&header.agent);
-    let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-    if let Err(error) = written.and_then(|()| std::fs::write(&path, meta.to_string())) {
+    if let Err(error) = crate::store::private::write(&path, meta.to_string().as_bytes()) {
         tracing::warn!(%error, path = %path.display(), "the agent's metadata was not written");
     }
 }

@@ -80,6 +80,7 @@ pub(super) fn mark(job: &str) -> String {
 }
 
 /// The program that made a mark, as the mark tells it.
+#[cfg(target_os = "linux")]
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maker {
     /// Its process.
@@ -88,6 +89,7 @@ pub(super) struct Maker {
     pub(super) session: i32,
 }
 
+#[cfg(target_os = "linux")]
 impl Maker {
     /// Reads it; none if the mark is none of ours.
     pub(super) fn of(mark: &str) -> Option<Self> {

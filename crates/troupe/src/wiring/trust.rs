@@ -8,13 +8,13 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use troupe_engine::load::trust::{StoreFault, TrustKind, answered, git_items};
+use troupe_engine::load::trust::{Seen, StoreFault, TrustKind, answered, git_items};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
 
 use super::permissions::Asked;
 use crate::args::Run;
-use crate::ask_trust::{Reply, ask};
+use crate::ask_trust::{Reply, SHOWN, ask};
 use crate::fault::{Fault, warn};
 
 /// Most files that are named in one line.
@@ -71,18 +71,18 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
         warn(told(&waiting, root));
         return go(settings, for_settings, git);
     }
-    match ask(&waiting, root) {
+    // Trust holds for what was seen: what has no room on the screen waits for the next start.
+    let shown = &waiting[..waiting.len().min(SHOWN)];
+    match ask(shown, waiting.len() - shown.len(), root) {
         Reply::Quit => Ok(Word::Quit),
         Reply::NotNow => go(settings, for_settings, git),
         Reply::Trust => {
-            store.trust(root, &waiting).map_err(unkept)?;
-            // What was shown, and no more: the files may have changed while the question stood there.
-            let trust = match for_settings {
-                Trust::Only(seen) => Trust::Only(seen.with(&waiting)),
-                Trust::Trusted => Trust::Trusted,
-            };
-            let settings = load(run, places, env, sources, &trust)?;
-            go(settings, trust, true)
+            store.trust(root, shown).map_err(|fault| unkept(&fault))?;
+            // Both are looked at again: the files may have changed while the question stood there.
+            let (for_settings, trust) = (for_settings.with(shown), trust.with(shown));
+            let git = git_items(places, env.home.as_deref()).iter().all(|item| trust.covers(item));
+            let settings = load(run, places, env, sources, &for_settings)?;
+            go(settings, for_settings, git)
         }
     }
 }
@@ -109,7 +109,8 @@ pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)
     Ok(items.map(|item| (seen.covers(&item), item)).map(|(trusted, item)| (item, trusted)).collect())
 }
 
-pub(crate) fn unkept(fault: StoreFault) -> Fault {
+/// The person's word could not be kept.
+pub(crate) fn unkept(fault: &StoreFault) -> Fault {
     Fault::failed(format_args!("failed to {fault}")).hint("TROUPE_HOME chooses the folder that it is kept in")
 }
 
@@ -117,10 +118,10 @@ fn failed(fault: impl std::fmt::Display) -> Fault {
     Fault::usage(format_args!("failed to {fault}"))
 }
 
-fn seen(store: &TrustStore, root: &Path) -> troupe_engine::load::trust::Seen {
+fn seen(store: &TrustStore, root: &Path) -> Seen {
     store.seen(root).unwrap_or_else(|fault| {
         warn(format_args!("failed to {fault}"));
-        troupe_engine::load::trust::Seen::NOTHING
+        Seen::NOTHING
     })
 }
 

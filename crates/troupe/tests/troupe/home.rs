@@ -89,12 +89,38 @@ fn a_planted_folder_is_not_followed() {
     assert_eq!(std::fs::read_dir(victim).unwrap().count(), 0);
 }
 
-// proves: F169
+/// A Home that others may look into, as the ecosystem's is: nothing that is put there is theirs to read.
+// proves: F167
 #[test]
-fn a_file_of_variables_in_the_project_is_not_read() {
+fn what_is_kept_is_the_persons_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
     let stage = Stage::new();
-    stage.write("work/.env", "TROUPE_HOME=./cfg\nCLAUDE_CONFIG_DIR=./cfg\n");
-    stage.play(HELLO, &["-p", "hi"]).clean();
-    assert!(!stage.path("work/cfg").exists());
-    assert!(stage.path("home/.troupe/projects").is_dir());
+    std::fs::create_dir(stage.path("home/.troupe")).unwrap();
+    std::fs::set_permissions(stage.path("home/.troupe"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    stage.write("work/.troupe/settings.json", r#"{"permissions": {"allow": ["Bash(touch *)"]}}"#);
+    end(stage.troupe().args(["trust", "--yes"])).clean();
+    let script = "agent main\nreply\ncall Bash command=\"seq 1 20000\"\nreply\n\
+                  call Agent description=\"look\" prompt=\"look\" subagent_type=Explore\nreply \"over\"\n\
+                  agent Explore\nreply \"seen\"\n";
+    let rule = ["-p", "hi", "--allowed-tools", "Bash(seq *)"];
+    let umask = "umask 000; exec \"$0\" \"$@\"";
+    let model = format!("script:{}", stage.write("model.script", script).display());
+    let mut command = stage.program("sh".as_ref());
+    let ended = end(command.args(["-c", umask, env!("CARGO_BIN_EXE_troupe"), "--model", &model]).args(rule));
+    assert_eq!(ended.clean(), "over\n");
+    let (mut folders, mut files) = (vec![stage.path("home/.troupe"), stage.path("tmp")], 0);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let meta = entry.metadata().unwrap();
+            assert_eq!(meta.permissions().mode() & 0o077, 0, "{}", entry.path().display());
+            if meta.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files += 1;
+            }
+        }
+    }
+    // Two transcripts, an inbox, two prompts, an output, a lease, what was trusted.
+    assert!(files >= 8, "{files}");
 }

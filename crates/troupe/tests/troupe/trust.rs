@@ -56,7 +56,7 @@ fn who_starts_the_run_can_vouch() {
     assert_eq!(play(&["-p", "hi", "--setting-sources=user"]), None, "it is not read");
 }
 
-// proves: X13
+// proves: X13, F165
 #[test]
 fn trust_holds_for_what_was_seen() {
     let stage = hostile();
@@ -75,8 +75,10 @@ fn trust_holds_for_what_was_seen() {
         "work/.troupe/settings.json",
         r#"{"permissions": {"allow": ["Bash(touch *)", "Bash(rm *)"]}, "env": {"FOO": "x"}}"#,
     );
+    let hooks = r#"{"hooks": {"SessionStart": []}}"#;
+    stage.write("work/.claude/settings.local.json", hooks);
     let (touched, told) = play();
-    assert!(touched && told.contains("(permissions.allow, env.FOO)"), "{told}");
+    assert!(touched && told.contains("(permissions.allow, env.FOO)") && told.contains("(hooks)"), "{told}");
     let listed: Value = serde_json::from_str(&trust(&["--json"])).unwrap();
     let states: Vec<(&str, bool)> = listed["items"]
         .as_array()
@@ -84,8 +86,11 @@ fn trust_holds_for_what_was_seen() {
         .iter()
         .map(|item| (item["value"].as_str().unwrap(), item["trusted"].as_bool().unwrap()))
         .collect();
-    assert_eq!(states, [("Bash(touch *)", true), ("Bash(rm *)", false), ("x", false)]);
-    assert!(trust(&["--revoke"]).contains("3 of 3 wait"));
+    assert_eq!(
+        states,
+        [("Bash(touch *)", true), ("Bash(rm *)", false), ("x", false), (r#"{"SessionStart":[]}"#, false)]
+    );
+    assert!(trust(&["--revoke"]).contains("4 of 4 wait"));
     assert!(!play().0);
 }
 
@@ -151,10 +156,29 @@ fn a_person_is_asked_once_and_before_anything_holds() {
     let (code, seen) = at_a_terminal(&stage, "t\n");
     assert!(code == Some(0) && seen.contains("over"), "{seen}");
     assert!(stage.path("work/done").exists());
+    let (code, seen) = at_a_terminal(&stage, "");
+    assert!(code == Some(0) && !seen.contains("Trust this?"), "{seen}");
     // What was trusted is not asked again, not of a run without a person either.
     std::fs::remove_file(stage.path("work/done")).unwrap();
     let ended = stage.play(TOUCHES, &["-p", "hi"]);
     assert!(did(&stage, &ended) && ended.err.is_empty(), "{ended:?}");
+}
+
+// proves: X13
+#[test]
+fn what_has_no_room_in_the_question_is_not_trusted_by_it() {
+    let stage = Stage::new();
+    let rules: Vec<String> =
+        (0..30).map(|n| format!("Bash(true {n})")).chain(["Bash(touch *)".into()]).collect();
+    let settings = serde_json::json!({"permissions": {"allow": rules}});
+    stage.write("work/.troupe/settings.json", &settings.to_string());
+    let (_, seen) = at_a_terminal(&stage, "t\n");
+    assert!(seen.contains("Bash(true 29)") && !seen.contains("= Bash(touch *)"), "{seen}");
+    assert!(seen.contains("1 more wait"), "{seen}");
+    let listed = end(stage.troupe().arg("trust"));
+    assert!(
+        listed.clean().contains("waits    .troupe/settings.json: permissions.allow = Bash(touch *)\n1 of 31")
+    );
 }
 
 // proves: X13

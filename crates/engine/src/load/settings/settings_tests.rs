@@ -413,3 +413,32 @@ fn every_rule_keeps_its_file_and_line() {
         ]
     );
 }
+
+// proves: X13
+#[test]
+fn an_answer_of_the_person_waits_for_no_other_word() {
+    use troupe_core::policy::{Behaviour, Destination, Update};
+
+    let world = World::new();
+    let places = world.places("repo/pkg");
+    let shared = json!({"permissions": {"allow": ["Bash(theirs)"]}});
+    world.json("repo/.troupe/settings.local.json", &shared);
+    let destination = Destination::LocalSettings;
+    let file = places.settings_file(destination).unwrap();
+    let mut seen = crate::load::trust::Seen::NOTHING;
+    for update in [
+        Update::AddRules { rules: vec!["Bash(mine)".into()], behaviour: Behaviour::Allow, destination },
+        Update::AddDirectories { directories: vec!["/mine".into()], destination },
+        Update::SetMode { mode: Mode::AcceptEdits, destination },
+    ] {
+        save(&file, &update).unwrap();
+        seen = seen.with(&crate::load::trust::answered(&file.path, &places, &update));
+    }
+    let settings = world.load(&Trust::Only(seen));
+    let permissions = settings.permissions();
+    let allowed: Vec<&str> = permissions.allow.iter().map(|rule| rule.text.as_str()).collect();
+    assert_eq!(allowed, ["Bash(mine)"]);
+    assert_eq!(permissions.additional_directories.len(), 1);
+    assert_eq!(permissions.default_mode.unwrap().value, Mode::AcceptEdits);
+    assert_eq!(settings.needs_trust.len(), 1);
+}

@@ -29,6 +29,9 @@ use When::{Bang, Helper, NotSwitch, Set};
 
 /// Section, whether it has a subsection (`*`) or none, key, when. `*` as a key is any key.
 const PROGRAMS: &[(&str, &str, &str, When)] = &[
+    // What is included can lie where anything may write, and need not be there yet.
+    ("include", "", "path", Set),
+    ("includeif", "*", "path", Set),
     ("core", "", "fsmonitor", NotSwitch),
     ("core", "", "hookspath", Set),
     ("core", "", "pager", Set),

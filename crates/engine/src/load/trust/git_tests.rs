@@ -1,3 +1,5 @@
+//! Tests of what is found in git's own files.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;
@@ -60,6 +62,8 @@ fn what_names_a_program_is_found() {
         ("[remote \"a\"]\nurl = ext::sh -c x", "remote.a.url"),
         ("[url \"ext::sh -c x #\"]\ninsteadOf = https://", "url.ext::sh -c x #.insteadof"),
         ("[protocol \"ext\"]\nallow = always", "protocol.ext.allow"),
+        ("[include]\npath = ../not-there-yet", "include.path"),
+        ("[includeIf \"onbranch:x\"]\npath = ../a", "includeif.onbranch:x.path"),
         ("[core", "(the whole file)"),
     ] {
         world.file(".git/config", text);

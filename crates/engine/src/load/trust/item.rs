@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::load::places::Places;
 
 /// Characters of a value that a person is shown.
-const SHOWN: usize = 160;
+const SHOWN: usize = 400;
 
 /// What kind of content it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,10 +79,12 @@ impl TrustItem {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
-        let digest = Digest(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect());
+        let digest = Digest(format!("{:x}", hash.finalize()));
         let mut shown: String = value.chars().take(SHOWN).collect();
         if shown.len() < value.len() {
-            shown.push('…');
+            // What follows may be what matters, so it is said how much there is.
+            let more = value.chars().count() - SHOWN;
+            shown = format!("{shown}… [{more} more characters]");
         }
         Self { kind, source: source.to_owned(), name, value: shown, digest }
     }

@@ -33,6 +33,15 @@ impl Trust {
     /// Nothing of it.
     pub const UNTRUSTED: Self = Self::Only(Seen::NOTHING);
 
+    /// The same and these.
+    #[must_use]
+    pub fn with(self, items: &[TrustItem]) -> Self {
+        match self {
+            Self::Trusted => Self::Trusted,
+            Self::Only(seen) => Self::Only(seen.with(items)),
+        }
+    }
+
     /// Whether an item may take effect.
     pub fn covers(&self, item: &TrustItem) -> bool {
         match self {

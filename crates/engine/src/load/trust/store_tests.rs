@@ -1,3 +1,5 @@
+//! Tests of the store.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -92,6 +94,36 @@ fn a_store_of_a_later_version_is_left_as_it_is() {
 
 // proves: X13
 #[test]
+fn worktrees_of_a_repository_share_what_was_trusted() {
+    let world = World::new();
+    let (main, tree) = (world.base.join("main"), world.base.join("tree"));
+    let entry = main.join(".git/worktrees/tree");
+    fs::create_dir_all(&entry).unwrap();
+    fs::create_dir_all(&tree).unwrap();
+    for (file, text) in [
+        (main.join(".git/HEAD"), "ref: refs/heads/main\n".to_owned()),
+        (entry.join("HEAD"), "ref: refs/heads/x\n".to_owned()),
+        (entry.join("commondir"), "../..\n".to_owned()),
+        (entry.join("gitdir"), format!("{}\n", tree.join(".git").display())),
+        (tree.join(".git"), format!("gitdir: {}\n", entry.display())),
+    ] {
+        fs::write(file, text).unwrap();
+    }
+    let item = |root: &Path, name: &str| {
+        let places = Places::of(&Env { vars: [].into(), cwd: root.to_owned(), home: None });
+        let item = TrustItem::new(TrustKind::Settings, &root.join(name), &places, "n", "v", b"v");
+        (places.trusted_root().to_owned(), item)
+    };
+    let (root, of_main) = item(&main, "settings.json");
+    world.store().trust(&root, &[of_main]).unwrap();
+    let (root, of_tree) = item(&tree, "settings.json");
+    let seen = world.store().seen(&root).unwrap();
+    assert!(seen.covers(&of_tree));
+    assert!(!seen.covers(&item(&tree, "other.json").1), "another file is another thing");
+}
+
+// proves: X13
+#[test]
 fn writers_at_the_same_time_lose_nothing() {
     let world = World::new();
     let items: Vec<TrustItem> =
@@ -101,9 +133,9 @@ fn writers_at_the_same_time_lose_nothing() {
             let store = world.store();
             let here = world.base.as_path();
             scope.spawn(move || {
-                mine.iter().for_each(|item| {
+                for item in mine {
                     store.trust(here, std::slice::from_ref(item)).unwrap();
-                })
+                }
             });
         }
     });
