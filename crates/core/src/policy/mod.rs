@@ -11,6 +11,7 @@ mod file;
 mod git;
 mod hazard;
 mod level;
+mod locate;
 mod mode;
 mod options;
 mod output;
