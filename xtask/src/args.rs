@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 
 use crate::bench::Suite;
+use crate::fuzz;
 use crate::test::Options;
 
 /// What is printed for `help` and after a word that is not understood.
@@ -16,6 +17,8 @@ cargo xtask bench bare --url http://HOST:PORT --log FILE
                                          sends a recorded run again, as a floor
 cargo xtask bench agents --bin FILE --mock FILE [--k 64] [--rounds 5]
                                          the binary with many sub-agents beside that floor
+cargo xtask fuzz [--minutes 10] [--seed S]
+                                         lines of shell by chance, for minutes, against the judge of permissions
 cargo xtask requirements                 each requirement with the tests that prove it";
 
 /// One command line.
@@ -25,6 +28,7 @@ pub(crate) enum Command {
     Tidy,
     Test(Options),
     Bench(Suite),
+    Fuzz(fuzz::Options),
     Requirements,
 }
 
@@ -37,6 +41,10 @@ pub(crate) fn parse(words: &[String]) -> Result<Command> {
         ["requirements"] => Ok(Command::Requirements),
         ["bench", words @ ..] => match Suite::parse(words) {
             Ok(suite) => Ok(Command::Bench(suite)),
+            Err(error) => bail!("{error}\n{USAGE}"),
+        },
+        ["fuzz", words @ ..] => match fuzz::Options::parse(words) {
+            Ok(options) => Ok(Command::Fuzz(options)),
             Err(error) => bail!("{error}\n{USAGE}"),
         },
         ["test", flags @ ..] => {

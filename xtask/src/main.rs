@@ -4,6 +4,7 @@
 mod args;
 mod bench;
 mod environment;
+mod fuzz;
 mod process;
 mod project;
 mod requirements;
@@ -42,6 +43,7 @@ fn run() -> anyhow::Result<bool> {
         Command::Tidy => Ok(tidy::run(&Tree::read(&project)?, &project)),
         Command::Test(options) => test::run(&project, options),
         Command::Bench(suite) => bench::run(&project, &suite),
+        Command::Fuzz(options) => fuzz::run(&project, options),
         Command::Requirements => {
             print!("{}", requirements::report(&Tree::read(&project)?));
             Ok(true)

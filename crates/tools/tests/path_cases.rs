@@ -147,3 +147,18 @@ fn paths() {
         .collect();
     cases::settle("path-cases.jsonl", &results);
 }
+
+/// Our own cases for the same contract.
+// proves: S7
+#[test]
+fn more_paths() {
+    let mut faults = Vec::new();
+    for line in include_str!("own_path_cases.jsonl").lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let word = outcome(&case);
+        if !cases::is_right(&case, word) {
+            faults.push(format!("{word}: {line}"));
+        }
+    }
+    assert!(faults.is_empty(), "{}:\n{}", faults.len(), faults.join("\n"));
+}

@@ -185,3 +185,35 @@ fn what_may_meet_a_denied_file_asks_in_every_mode() {
     assert_eq!(world.judge(Mode::BypassPermissions, &elsewhere, "tar cf - sub"), "allow");
     assert_eq!(world.judge(Mode::BypassPermissions, &elsewhere, "tar cf - .."), "ask");
 }
+
+// proves: S7
+#[test]
+fn a_climb_out_of_a_link_is_judged_where_it_ends() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("out/below")).unwrap();
+    symlink(world.path("out/below"), world.path("ws/deep")).unwrap();
+    for (line, expected) in [
+        ("cat sub/../a.txt", "allow"),
+        ("cat deep/../secret", "ask"),
+        ("cat sub/../deep/../secret", "ask"),
+        ("cd deep && cat ../secret", "ask"),
+        ("cat < deep/../secret", "ask"),
+        ("echo x > deep/../secret", "ask"),
+        ("rm deep/../secret", "ask"),
+        ("cp --target-directory=deep/.. a.txt", "ask"),
+        ("cat /proc/self/root/etc/passwd", "ask"),
+        ("cat /proc/self/cwd/a.txt", "allow"),
+    ] {
+        assert_eq!(world.judge(Mode::AcceptEdits, &[], line), expected, "{line}");
+    }
+    let rules = [(Behaviour::Allow, "Bash(*)"), (Behaviour::Deny, "Read(<OUT>/**)")];
+    for line in ["cat deep/../secret", "cat /proc/self/cwd/link/secret", "tail < deep/../secret"] {
+        assert_ne!(world.judge(Mode::BypassPermissions, &rules, line), "allow", "{line}");
+    }
+    let rules = [(Behaviour::Allow, "Bash(*)"), (Behaviour::Deny, "Read(./sub/**)")];
+    for line in
+        ["cat /proc/self/cwd/sub/x", "cat /proc/thread-self/cwd/sub/x", "cat /proc/1/task/1/cwd/sub/x"]
+    {
+        assert_ne!(world.judge(Mode::BypassPermissions, &rules, line), "allow", "{line}");
+    }
+}

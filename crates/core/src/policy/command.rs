@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::ports::tool::Place;
 
-use super::{readonly, target};
+use super::path::clean;
+use super::{locate, readonly, target};
 
 /// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -141,6 +142,13 @@ impl Command {
         let mut links = BTreeMap::new();
         for path in self.parts.iter().flat_map(|part| target::paths(part, place)) {
             links.entry(path).or_insert_with_key(|typed| look(typed));
+        }
+        for spelled in self.parts.iter().flat_map(|part| locate::climbing(part, place)) {
+            let typed = clean(&spelled);
+            let real = look(&spelled);
+            if real != spelled && real != typed {
+                links.insert(typed, real);
+            }
         }
         self.links = links;
     }

@@ -13,6 +13,7 @@ use super::decide::Judge;
 use super::explain::Notes;
 use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
 use super::level::{Finding, Level};
+use super::locate::{path_of, path_of_text};
 use super::path::pattern_fits;
 use super::pattern::{Grip, Spelling};
 use super::protect::{is_protected, is_repository};
@@ -201,7 +202,7 @@ impl Judge<'_> {
         // `-fx`: the value of a letter.
         let glued = text.strip_prefix('-').filter(|_| !text.starts_with("--")).and_then(|rest| rest.get(1..));
         for text in [Some(text), after_key, glued].into_iter().flatten().filter(|text| !text.is_empty()) {
-            let Some(path) = super::target::path_of_text(text, word.home, part, self.place) else { continue };
+            let Some(path) = path_of_text(text, word.home, part, self.place) else { continue };
             let uses = paths_of(&path, command);
             for path in [&uses.typed, &uses.resolved] {
                 if let Some(rule) = self.rule_for(Behaviour::Deny, Deed::Read, path) {
@@ -223,7 +224,7 @@ impl Judge<'_> {
 
     /// A folder that is carried away whole, with a file below it that may not be read.
     fn by_tree(&self, word: &Word, part: &Simple, command: &Command) -> Finding {
-        let Some(path) = readonly::path_of(word, part, self.place) else { return Finding::free() };
+        let Some(path) = path_of(word, part, self.place) else { return Finding::free() };
         let uses = paths_of(&path, command);
         let hit = self.rules.of(Behaviour::Deny).find(|(_, matcher)| match matcher {
             Matcher::Read(pattern) => {
@@ -412,7 +413,7 @@ impl Judge<'_> {
     }
 
     fn reads_inside(&self, word: &Word, part: &Simple, command: &Command) -> bool {
-        let Some(path) = readonly::path_of(word, part, self.place) else { return false };
+        let Some(path) = path_of(word, part, self.place) else { return false };
         let uses = paths_of(&path, command);
         self.file(Deed::Read, &uses).level <= Level::Allowed
     }

@@ -16,6 +16,7 @@ mod grammar;
 mod hazard;
 mod level;
 mod listing;
+mod locate;
 mod location;
 mod mode;
 mod options;

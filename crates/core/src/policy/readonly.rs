@@ -1,9 +1,5 @@
 //! Table: commands that only read, with the options known to be safe. What is not listed asks.
 
-use std::path::PathBuf;
-
-use crate::ports::tool::Place;
-
 use super::command::{RedirectKind, Simple, Word};
 use super::git;
 use super::options::abbreviates;
@@ -498,10 +494,4 @@ fn test<'w>(program: &str, rest: &'w [Word]) -> Option<Vec<&'w Word>> {
 /// Whether a long option is, or abbreviates, one of these names.
 pub(super) fn is_long(given: &str, names: &[&str]) -> bool {
     given.strip_prefix("--").is_some_and(|given| names.iter().any(|name| abbreviates(given, name)))
-}
-
-/// The path of a word, in the folder of its command; none when that is unknown.
-pub(super) fn path_of(word: &Word, part: &Simple, place: &Place) -> Option<PathBuf> {
-    let value = word.value.as_deref()?;
-    super::target::path_of_text(value, word.home, part, place)
 }

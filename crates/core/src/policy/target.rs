@@ -1,14 +1,14 @@
 //! Table: which files a simple command names, and what it does to them. The rows make its length.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::ports::tool::Place;
 
 use super::archive::tar_archive;
-use super::command::{Folder, RedirectKind, Simple, Word};
+use super::command::{RedirectKind, Simple, Word};
 use super::copy::landings;
+use super::locate::path_of_text;
 use super::output::outputs;
-use super::path::{absolute, clean};
 use super::readonly::{is_long, is_sink};
 use super::script::in_place;
 use super::wrapper::{base_name, layers};
@@ -241,23 +241,6 @@ pub(super) fn paths(part: &Simple, place: &Place) -> Vec<PathBuf> {
     let words = part.words.iter().skip(1).filter(|w| !w.text().starts_with('-'));
     let others = words.filter_map(|word| path_of_text(word.value.as_deref()?, word.home, part, place));
     named.chain(others).collect()
-}
-
-/// The path that `text` names in the folder of a command; none when the folder is unknown.
-pub(super) fn path_of_text(text: &str, home: bool, part: &Simple, place: &Place) -> Option<PathBuf> {
-    if home && text.starts_with('~') {
-        return Some(absolute(text, &place.cwd, &place.home));
-    }
-    if text.starts_with('/') {
-        return Some(clean(Path::new(text)));
-    }
-    Some(clean(&folder_of(part, place)?.join(text)))
-}
-
-/// The folder that a command runs in, if it is known.
-pub(super) fn folder_of(part: &Simple, place: &Place) -> Option<PathBuf> {
-    let Folder::Known(steps) = &part.folder else { return None };
-    Some(steps.iter().fold(place.cwd.clone(), |folder, step| absolute(step, &folder, &place.home)))
 }
 
 fn target(deed: Deed, word: &Word, part: &Simple, place: &Place) -> Target {

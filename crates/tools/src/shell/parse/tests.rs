@@ -47,6 +47,9 @@ fn every_command_is_found() {
         ("sudo bash -c \"sh -c 'a'\"", &["sudo", "!sh", "!a"]),
         ("bash <<'E'\na\nE", &["bash", "!a"]),
         ("cat <<'E' | a && b\nE\n", &["cat", "a", "b"]),
+        ("cat <<E\n\t$(a) `b`\nE\n", &["cat", "$a", "$b"]),
+        ("echo ${x#$(a)} ${y/`b`/c}", &["echo", "$a", "$b"]),
+        ("echo $((a x); b)", &["echo", "!echo", "!a", "!b"]),
     ] {
         assert_eq!(programs(line), found, "{line}");
     }
@@ -125,6 +128,9 @@ fn what_can_not_be_followed_is_a_doubt() {
         "HOME=/etc; ls ~",
         "cat <<EOF\nnever ends",
         "cat <<E; ls \\\n-l\nx\nE",
+        "ls ;; ls",
+        "then ls",
+        "echo $((rm x); ls)",
     ] {
         assert!(parse(line).doubt.is_some(), "{line:?}");
     }

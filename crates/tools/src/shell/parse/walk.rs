@@ -279,6 +279,9 @@ impl<'t> Walk<'t> {
             }
         }
         part.words = groups.iter().map(|(start, end, list)| self.word(*start, *end, list)).collect();
+        if part.words.first().is_some_and(|word| is_reserved(&word.raw)) {
+            self.lost("its syntax is not understood");
+        }
         let moved = folder_after(&part, &self.folder);
         self.push(part);
         for node in inner {
@@ -472,6 +475,27 @@ fn count_substitutions(node: Node<'_>, depth: usize) -> usize {
             _ => count_substitutions(child, depth + 1),
         })
         .sum()
+}
+
+/// Words that no program is run by, unless they are quoted.
+fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "do"
+            | "done"
+            | "case"
+            | "esac"
+            | "while"
+            | "until"
+            | "for"
+            | "{"
+            | "}"
+            | "function"
+    )
 }
 
 fn is_simple(node: Node<'_>) -> bool {
