@@ -6,7 +6,9 @@ use troupe_core::access::Access;
 use troupe_core::policy::Rules;
 use troupe_core::ports::tool::{BadInput, Place, Tool};
 
-use crate::agent::resolve::{real, resolve};
+use crate::agent::resolve::resolve;
+
+pub use crate::agent::resolve::real;
 
 /// What a call would touch, with links followed.
 ///

@@ -8,6 +8,7 @@ mod crash;
 mod demo;
 mod fault;
 mod headless;
+mod permissions;
 mod prompt;
 mod sessions;
 mod signals;
@@ -54,6 +55,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
     match &cli.command {
         Some(Command::Demo { keep }) => block_on(demo::play(*keep)),
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
+        Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);

@@ -96,7 +96,7 @@ pub(super) fn judge(rules: &Rules, mode: Mode, call: &Judged<'_>, notes: &mut No
     for access in call.access {
         let first = notes.len();
         let mut next = judge.access(access, notes);
-        notes.add_access(access, &next);
+        notes.add_access(call.tool, access, &next);
         let waved = match access {
             Access::Exec(command) => (command.walls == Walls::Sandbox { free: true }).then_some(None),
             _ => allowed.map(Some),

@@ -133,14 +133,14 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, scratch, asked, options })))
 }
 
-fn sources(run: &Run) -> Result<Sources, Fault> {
+pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
     match &run.sources.setting_sources {
         None => Ok(Sources::ALL),
         Some(words) => Sources::parse(words).map_err(Fault::usage),
     }
 }
 
-fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
+pub(super) fn settings(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Settings, Fault> {
     let line = CommandLine { settings: run.sources.settings.clone(), ..CommandLine::default() };
     // Without a terminal there is nobody to ask: whoever starts the run vouches for the folder.
     let settings = Settings::load(places, env, &line, sources, Trust::Trusted)
@@ -165,6 +165,23 @@ fn place(
     state: &State,
     allowed: &PermissionSettings,
 ) -> Result<PlaceConfig, Fault> {
+    Ok(PlaceConfig {
+        cwd: places.cwd.clone(),
+        roots: roots(run, env, allowed)?,
+        home: home(env, places),
+        root: state.root.clone(),
+        project: state.project.clone(),
+        branch: places.checkout.as_ref().and_then(Checkout::branch),
+    })
+}
+
+/// The person's home.
+pub(super) fn home(env: &Env, places: &Places) -> PathBuf {
+    env.home.clone().unwrap_or_else(|| places.home.clone())
+}
+
+/// Folders to work in besides the one that the run is started in.
+pub(super) fn roots(run: &Run, env: &Env, allowed: &PermissionSettings) -> Result<Vec<PathBuf>, Fault> {
     let mut roots = Vec::new();
     for folder in &run.permissions.add_dir {
         let fail = |error| Fault::usage(format_args!("--add-dir {}: {error}", folder.display()));
@@ -180,14 +197,7 @@ fn place(
             Err(error) => warn(format_args!("additionalDirectories: {}: {error}", folder.value.display())),
         }
     }
-    Ok(PlaceConfig {
-        cwd: places.cwd.clone(),
-        roots,
-        home: env.home.clone().unwrap_or_else(|| places.home.clone()),
-        root: state.root.clone(),
-        project: state.project.clone(),
-        branch: places.checkout.as_ref().and_then(Checkout::branch),
-    })
+    Ok(roots)
 }
 
 /// Most bytes of a system prompt's file.

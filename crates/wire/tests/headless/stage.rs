@@ -177,7 +177,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             project: "-stage".into(),
             branch: None,
         },
-        leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks, save: None },
+        leave: Leave { mode: None, rules: Rules::default(), bypass: false, asks, by_host: asks, save: None },
         prompting: Prompting {
             system: None,
             append: None,
