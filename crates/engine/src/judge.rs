@@ -15,9 +15,14 @@ pub use crate::agent::resolve::real;
 /// # Errors
 /// When the tool can't take the input.
 pub fn touched(tool: &dyn Tool, place: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
-    let mut access = tool.access(place, input)?;
+    Ok(followed(tool.access(place, input)?, place))
+}
+
+/// The same with the links in it followed.
+#[must_use]
+pub fn followed(mut access: Vec<Access>, place: &Place) -> Vec<Access> {
     resolve(&mut access, place);
-    Ok(access)
+    access
 }
 
 /// The rules, those that deny or ask with the links that they name followed.

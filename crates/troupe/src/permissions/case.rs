@@ -136,7 +136,7 @@ impl Case {
 
     fn judge(&self, tools: &[Arc<dyn Tool>]) -> Result<Value, String> {
         let found = judge(&self.call, &self.rules, self.mode, &self.place, tools)?;
-        let mut value = explained(&found.why);
+        let mut value = explained(&found);
         let beyond = self.bound.as_deref().and_then(|bound| outside(&found.access, bound));
         let is_exec = tool_is_shell(&self.call.tool);
         match (&found.why.verdict, beyond) {

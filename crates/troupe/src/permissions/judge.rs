@@ -9,7 +9,8 @@ use troupe_core::policy::{
     Explanation, Judged, Mode, Rules, Update, Verdict, alternatives, explain, tool_name,
 };
 use troupe_core::ports::tool::{Place, Tool};
-use troupe_engine::judge::touched;
+use troupe_engine::judge::{followed, touched};
+use troupe_tools::shell::parse::parse;
 
 /// A call.
 pub(super) struct Call {
@@ -23,6 +24,8 @@ pub(super) struct Found {
     pub(super) access: Vec<Access>,
     /// What may be saved and covers more than the call.
     pub(super) alternatives: Vec<Update>,
+    /// Why the tool would not take the call anyway, whatever is decided.
+    pub(super) refused: Option<String>,
 }
 
 /// Fields that a call means nothing without.
@@ -40,10 +43,16 @@ pub(super) fn judge(
     tools: &[Arc<dyn Tool>],
 ) -> Result<Found, String> {
     let name = tool_name(&call.tool);
+    let mut refused = None;
     let access = match tools.iter().find(|tool| &*tool.spec().name == name) {
         Some(tool) => {
             let input = completed(&call.input, &tool.spec().input_schema);
-            touched(&**tool, place, &input).map_err(|bad| format!("{name}: {bad}"))?
+            touched(&**tool, place, &input).or_else(|bad| {
+                let bad = format!("{name}: {bad}");
+                let access = line(name, &call.input).ok_or_else(|| bad.clone())?;
+                refused = Some(bad);
+                Ok::<_, String>(followed(vec![access], place))
+            })?
         }
         None if name == "WebFetch" => vec![Access::Fetch { host: host(&call.input)? }],
         // A tool of a server, or one that comes later: anything.
@@ -55,7 +64,13 @@ pub(super) fn judge(
         Verdict::Ask(asking) if !asking.suggestions.is_empty() => alternatives(rules, mode, &judged),
         _ => Vec::new(),
     };
-    Ok(Found { why, access, alternatives: wide })
+    Ok(Found { why, access, alternatives: wide, refused })
+}
+
+/// A command that is there, though the shell can't be given it: it is judged all the same.
+fn line(name: &str, input: &Value) -> Option<Access> {
+    let command = input["command"].as_str().filter(|command| name == "Bash" && !command.trim().is_empty())?;
+    Some(Access::Exec(Box::new(parse(command))))
 }
 
 /// The input with what is required of it and changes no judgement: who asks about a file need not invent its

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use troupe_core::policy::{Explanation, Mode, PartFinding, Rule, Update, Verdict};
+use troupe_core::policy::{Mode, PartFinding, Rule, Update, Verdict};
 
 use super::judge::{Call, Found};
 use crate::fault::visible;
@@ -17,6 +17,9 @@ pub(super) fn text(call: &Call, found: &Found, mode: Mode, mode_from: &str) -> S
     let _ = writeln!(text, "{}: {}", why.verdict.decision().as_str(), why.reason);
     if let Some(rule) = &why.rule {
         let _ = writeln!(text, "rule: {}", stands(rule));
+    }
+    if let Some(refused) = &found.refused {
+        let _ = writeln!(text, "the tool takes no such call: {refused}");
     }
     let _ = writeln!(text, "tool: {}", call.tool);
     let _ = writeln!(text, "mode: {} ({mode_from})", mode.as_str());
@@ -44,7 +47,7 @@ pub(super) fn text(call: &Call, found: &Found, mode: Mode, mode_from: &str) -> S
 
 /// For programs, one object.
 pub(super) fn json(call: &Call, found: &Found, mode: Mode) -> String {
-    let mut value = explained(&found.why);
+    let mut value = explained(found);
     value["tool"] = call.tool.as_str().into();
     value["mode"] = mode.as_str().into();
     value["hard"] = is_hard(&found.why.verdict).into();
@@ -55,20 +58,25 @@ pub(super) fn json(call: &Call, found: &Found, mode: Mode) -> String {
     format!("{value:#}\n")
 }
 
-/// `decision`, `reason`, `rule` and `parts`.
-pub(super) fn explained(why: &Explanation) -> Value {
+/// `decision`, `reason`, `rule` and `parts`; `refused` where the tool takes no such call.
+pub(super) fn explained(found: &Found) -> Value {
+    let why = &found.why;
     let part = |part: &PartFinding| {
         json!({
             "text": part.text, "decision": part.decision.as_str(), "reason": part.reason,
             "rule": part.rule.as_ref().map(|rule| rule.to_value()),
         })
     };
-    json!({
+    let mut value = json!({
         "decision": why.verdict.decision().as_str(),
         "reason": why.reason,
         "rule": why.rule.as_ref().map(|rule| rule.to_value()),
         "parts": why.parts.iter().map(part).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(refused) = &found.refused {
+        value["refused"] = refused.as_str().into();
+    }
+    value
 }
 
 fn is_hard(verdict: &Verdict) -> bool {
