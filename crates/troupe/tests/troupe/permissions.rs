@@ -174,7 +174,7 @@ fn cases_are_judged_by_their_own_rules_alone() {
         decisions(&stage, &cases),
         [
             "ask", "allow", "deny", "ask", "allow", "ask", "allow", "ask", "allow", "deny", "deny", "allow",
-            "ask"
+            "ask", "deny", "error"
         ]
     );
 }
