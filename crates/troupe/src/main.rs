@@ -9,6 +9,7 @@ mod crash;
 mod demo;
 mod fault;
 mod headless;
+mod permissions;
 mod prompt;
 mod sandbox;
 mod sessions;
@@ -64,6 +65,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
+        Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);

@@ -6,9 +6,10 @@ use super::command::{Command, Simple, Word};
 use super::decide::Judge;
 use super::exec::paths_of;
 use super::level::{Finding, Level};
+use super::locate::path_of_text;
 use super::readonly;
 use super::rule::Rules;
-use super::target::{Deed, Target, path_of_text};
+use super::target::{Deed, Target};
 
 /// What is denied whatever allows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

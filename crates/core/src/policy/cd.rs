@@ -9,7 +9,7 @@ use super::command::{Command, Simple, Word};
 use super::decide::Judge;
 use super::exec::paths_of;
 use super::level::{Finding, Level};
-use super::readonly;
+use super::locate::path_of;
 use super::rule::{Matcher, Rule};
 use super::wrapper::{base_name, layers};
 
@@ -50,7 +50,7 @@ impl Judge<'_> {
         part: &Simple,
         command: &Command,
     ) -> Finding {
-        let Some(path) = readonly::path_of(word, part, self.place) else {
+        let Some(path) = path_of(word, part, self.place) else {
             let any = self.rules.of(behaviour).find(|(_, matcher)| matches!(matcher, Matcher::Cd(_)));
             return any.map_or_else(Finding::free, |(rule, _)| {
                 let reason = format!("`{}` may be a folder that the rule `{rule}` is about", word.text());
@@ -76,7 +76,7 @@ impl Judge<'_> {
         if word.glob {
             return None;
         }
-        let uses = paths_of(&readonly::path_of(word, part, self.place)?, command);
+        let uses = paths_of(&path_of(word, part, self.place)?, command);
         self.cd_rule(Behaviour::Allow, &uses.typed).and(self.cd_rule(Behaviour::Allow, &uses.resolved))
     }
 

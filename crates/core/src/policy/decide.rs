@@ -113,7 +113,7 @@ pub(super) fn judge(
     for access in call.access {
         let first = notes.len();
         let mut next = judge.access(access, notes);
-        notes.add_access(access, &next);
+        notes.add_access(call.tool, access, &next);
         let waved = match access {
             _ if waved == Waved::ByGatekeeper => Some(None),
             Access::Exec(command) => (command.walls == Walls::Sandbox { free: true }).then_some(None),

@@ -27,12 +27,18 @@ impl Judge<'_> {
     /// Judges a whole line.
     pub(super) fn command(&self, command: &Command, notes: &mut Notes) -> Finding {
         let mut found = self.by_rule(&whole(command));
-        notes.add_against(&command.text, &found);
+        let is_single = command.parts.len() == 1;
+        if !is_single {
+            notes.add_against(&command.text, &found);
+        }
         let first = notes.len();
         for part in &command.parts {
             let strict =
                 self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
             notes.add_part(part, &strict);
+            if is_single {
+                notes.join(first, &found);
+            }
             found = found.and(strict);
         }
         if let Some(doubt) = &command.doubt {

@@ -144,7 +144,7 @@ impl Notes {
         }
     }
 
-    pub(super) fn add_access(&mut self, access: &Access, found: &Finding) {
+    pub(super) fn add_access(&mut self, tool: &str, access: &Access, found: &Finding) {
         let Some(notes) = &mut self.0 else { return };
         let text = match access {
             Access::Read(path) | Access::Write(path) => path.typed.display().to_string(),
@@ -152,7 +152,7 @@ impl Notes {
             Access::Spawn { agent } => agent.clone(),
             // Its parts are there already.
             Access::Exec(_) => return,
-            Access::Own | Access::Person | Access::Unknown => String::new(),
+            Access::Own | Access::Person | Access::Unknown => tool.to_owned(),
         };
         notes.push(Note { text, inner: false, found: found.clone() });
     }

@@ -73,6 +73,16 @@ fn the_mode_and_the_walls_are_reasons() {
     assert_eq!(planning.parts[0].decision, Decision::Deny);
 }
 
+// proves: S7
+#[test]
+fn a_line_of_one_command_is_one_part() {
+    let found = of(&[("Bash(ls *)", Behaviour::Deny)], Mode::Default, line(&["ls src"], Walls::None));
+    assert_eq!(found.parts.len(), 1);
+    assert_eq!(found.parts[0].decision, Decision::Deny);
+    let server = of(&[], Mode::Default, Access::Unknown);
+    assert_eq!(server.parts[0].text, "Bash");
+}
+
 #[test]
 fn a_rule_for_the_very_line_stands_at_each_part() {
     let rules = [("Bash(make all && jq a)", Behaviour::Allow)];

@@ -11,19 +11,31 @@ use super::decide::{Judge, Judged};
 use super::exec::raw;
 use super::explain::Notes;
 use super::grammar::tool_name;
-use super::hazard::is_plain_timeout;
+use super::hazard::{assigns_harmlessly, is_plain_timeout};
 use super::level::Level;
 
 /// Most rules that one answer saves.
 const MOST: usize = 5;
 
-/// Table: sub-commands that may be allowed with other operands than those that were shown. They work on the
-/// project and are meant to be repeated. `*` is one plain word, and is kept. What is not here is offered
-/// exactly: interpreters, scripts, fetchers, removals, containers.
-const REPEATED: &[(&str, &[&[&str]])] = &[
-    (
-        "cargo",
-        &[
+/// Sub-commands that may be allowed with other operands than those that were shown. They work on the project
+/// and are meant to be repeated. What is not in the table is offered exactly: interpreters, scripts, fetchers,
+/// removals, containers.
+struct Repeated {
+    programs: &'static [&'static str],
+    /// `*` is one plain word, and is kept.
+    forms: &'static [&'static [&'static str]],
+    /// Options without a value.
+    flags: &'static [&'static str],
+    /// Options with a value, which is kept.
+    values: &'static [&'static str],
+    /// Options with a value that is a text and may change.
+    texts: &'static [&'static str],
+}
+
+const REPEATED: &[Repeated] = &[
+    Repeated {
+        programs: &["cargo"],
+        forms: &[
             &["test"],
             &["nextest", "run"],
             &["build"],
@@ -33,13 +45,57 @@ const REPEATED: &[(&str, &[&[&str]])] = &[
             &["bench"],
             &["doc"],
         ],
-    ),
-    ("npm", &[&["test"], &["run", "*"]]),
-    ("pnpm", &[&["test"], &["run", "*"]]),
-    ("yarn", &[&["test"], &["run", "*"]]),
-    ("go", &[&["test"], &["build"], &["vet"], &["fmt"]]),
-    ("dotnet", &[&["test"], &["build"]]),
-    ("git", &[&["add"], &["commit"]]),
+        flags: &[
+            "--release",
+            "-r",
+            "--workspace",
+            "--all",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--all-targets",
+            "--all-features",
+            "--no-default-features",
+            "--locked",
+            "--offline",
+            "--no-run",
+            "--no-fail-fast",
+            "-q",
+            "--quiet",
+            "-v",
+            "--check",
+        ],
+        values: &["-p", "--package", "--test", "--bin", "--example", "-F", "--features", "--profile"],
+        texts: &[],
+    },
+    Repeated {
+        programs: &["npm", "pnpm", "yarn"],
+        forms: &[&["test"], &["run", "*"]],
+        flags: &["--silent"],
+        values: &[],
+        texts: &[],
+    },
+    Repeated {
+        programs: &["go"],
+        forms: &[&["test"], &["build"], &["vet"], &["fmt"]],
+        flags: &["-v", "-race", "-short", "-cover"],
+        values: &["-run", "-count", "-timeout"],
+        texts: &[],
+    },
+    Repeated {
+        programs: &["dotnet"],
+        forms: &[&["test"], &["build"]],
+        flags: &["--no-build", "--no-restore"],
+        values: &["-c", "--configuration"],
+        texts: &[],
+    },
+    Repeated {
+        programs: &["git"],
+        forms: &[&["add"], &["commit"]],
+        flags: &["-A", "--all", "-u", "-a", "-s", "-q"],
+        values: &[],
+        texts: &["-m", "-am", "--message"],
+    },
 ];
 
 /// What "always" would save: never wider than what was shown.
@@ -105,7 +161,7 @@ fn rules_by_part(judge: &Judge<'_>, command: &Command) -> Option<Vec<String>> {
 
 /// Wrapper, program, sub-command and options stay; operands may change.
 fn wide(part: &Simple) -> Option<String> {
-    if !is_plain(part) {
+    if !is_plain(part) || !assigns_harmlessly(part) {
         return None;
     }
     let texts = part.texts();
@@ -118,15 +174,35 @@ fn wide(part: &Simple) -> Option<String> {
         };
     }
     let (program, rest) = texts[at..].split_first()?;
-    let (_, forms) = REPEATED.iter().find(|(name, _)| name == program)?;
-    let form = forms.iter().find(|form| fits(form, rest))?;
-    let options = rest[form.len()..].iter().take_while(|word| is_option(word)).count();
-    let kept = form.len() + options;
+    let known = REPEATED.iter().find(|row| row.programs.contains(program))?;
+    let form = known.forms.iter().find(|form| fits(form, rest))?;
+    let kept = form.len() + known.options(&rest[form.len()..])?;
     // An option behind an operand could not be kept.
     if rest[kept..].iter().any(|word| word.starts_with('-')) {
         return None;
     }
     escaped(&raw(&part.words[..=at + kept])).map(|words| format!("Bash({words} *)"))
+}
+
+impl Repeated {
+    /// How many words at the start are options, with the values that are kept; none if one is not known.
+    fn options(&self, words: &[&str]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(word) = words.get(at).filter(|word| word.starts_with('-')) {
+            let name = word.split_once('=').map_or(*word, |(name, _)| name);
+            at += if self.flags.contains(word) || (name != *word && self.values.contains(&name)) {
+                1
+            } else if self.values.contains(word) && words.len() > at + 1 {
+                2
+            } else if self.texts.contains(word) {
+                // What follows may change, so nothing behind it is kept.
+                return Some(at + 1);
+            } else {
+                return None;
+            };
+        }
+        Some(at)
+    }
 }
 
 fn fits(form: &[&str], words: &[&str]) -> bool {
@@ -138,20 +214,16 @@ fn fits(form: &[&str], words: &[&str]) -> bool {
         && form.iter().zip(words).all(|(form, word)| form == word || (*form == "*" && plain(word)))
 }
 
-fn is_option(word: &str) -> bool {
-    word.len() > 1 && word.starts_with('-') && word != "--"
-}
-
 /// The part as it stands, where it means the same when it stands alone.
 fn exact_part(part: &Simple) -> Option<String> {
-    (is_plain(part) && part.folder == Folder::default() && !part.piped).then(|| exact(&raw(&part.words)))?
+    (is_plain(part) && part.assignments.is_empty() && part.folder == Folder::default() && !part.piped)
+        .then(|| exact(&raw(&part.words)))?
 }
 
 /// Words that are all known, and nothing around them.
 fn is_plain(part: &Simple) -> bool {
     let known = |word: &Word| word.value.is_some() && !word.glob && !word.home;
     part.origin == Origin::Line
-        && part.assignments.is_empty()
         && part.words.iter().all(known)
         && part.redirects.iter().all(|redirect| redirect.kind == RedirectKind::Copy)
 }

@@ -34,7 +34,9 @@ fn offered(parts: &[&str]) -> Vec<String> {
 fn program_sub_command_and_options_stay() {
     for (line, rule) in [
         ("cargo test a", "Bash(cargo test *)"),
-        ("cargo test --release -p x a", "Bash(cargo test --release -p *)"),
+        ("cargo test --release -p x a", "Bash(cargo test --release -p x *)"),
+        ("cargo build --features=a,b", "Bash(cargo build --features=a,b *)"),
+        ("go test -run A ./x", "Bash(go test -run A *)"),
         ("npm run build", "Bash(npm run build *)"),
         ("timeout 5 cargo test a", "Bash(timeout 5 cargo test *)"),
         ("git commit -m hello", "Bash(git commit -m *)"),
@@ -59,6 +61,13 @@ fn what_may_do_anything_is_offered_exactly() {
         "cargo +nightly test",
         "git -C .. commit",
         "cargo test a --release",
+        "cargo test --target-dir /x a",
+        "cargo test --unknown a",
+        "cargo clippy --fix",
+        "go build -o /x ./a",
+        "git commit -m a --no-verify",
+        "git commit --amend -m a",
+        "cargo test -- --nocapture",
         "npm run -s",
         "sudo cargo test",
     ] {

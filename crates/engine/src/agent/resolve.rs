@@ -23,7 +23,7 @@ pub(crate) fn resolve(access: &mut [Access], place: &Place) {
 
 /// The path with links followed as far as it exists. What can't be followed (a loop, or more than a path may
 /// hold) stays as it is.
-pub(crate) fn real(path: &Path) -> PathBuf {
+pub fn real(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..HOPS {
         if path.as_os_str().len() > PATH_MAX {

@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use troupe_core::policy::Mode;
 
 use super::later::Later;
+use super::permissions::PermissionsCommand;
 
 /// A coding harness in which agents work together.
 #[derive(Debug, Parser)]
@@ -51,6 +52,9 @@ pub(crate) enum Command {
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
+    /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
+    #[command(subcommand)]
+    Permissions(PermissionsCommand),
     /// Print a completion script.
     Completions {
         /// For which shell.
@@ -251,7 +255,7 @@ pub(crate) struct Prompting {
 }
 
 /// Where settings come from.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct Sources {
     /// Settings for this run: a file, or JSON in braces.
@@ -297,7 +301,7 @@ impl Run {
     }
 }
 
-fn mode(text: &str) -> Result<Mode, String> {
+pub(super) fn mode(text: &str) -> Result<Mode, String> {
     let words = || Mode::ALL.map(Mode::as_str).join(", ");
     Mode::parse(text).ok_or_else(|| format!("the modes are {}", words()))
 }

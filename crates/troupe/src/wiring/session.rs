@@ -10,6 +10,7 @@ use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::git::Gathering;
 use troupe_engine::load::git::Checkout;
+use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
 use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
@@ -156,7 +157,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options })))
 }
 
-fn sources(run: &Run) -> Result<Sources, Fault> {
+pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
     match &run.sources.setting_sources {
         None => Ok(Sources::ALL),
         Some(words) => Sources::parse(words).map_err(Fault::usage),
@@ -177,22 +178,32 @@ fn place(
     state: &State,
     settings: &Settings,
 ) -> Result<PlaceConfig, Fault> {
-    let mut roots = permissions::flag_folders(run, env)?;
-    for folder in &settings.permissions().additional_directories {
-        match folder.value.canonicalize() {
-            Ok(real) => roots.push(real),
-            Err(error) => warn(format_args!("additionalDirectories: {}: {error}", folder.value.display())),
-        }
-    }
     Ok(PlaceConfig {
         cwd: places.cwd.clone(),
-        roots,
-        home: env.home.clone().unwrap_or_else(|| places.home.clone()),
+        roots: roots(run, env, &settings.permissions())?,
+        home: home(env, places),
         root: state.root.clone(),
         project: state.project.clone(),
         plans: plans::folder(settings.session().plans_directory.as_ref(), &places.cwd, &state.root),
         branch: places.checkout.as_ref().and_then(Checkout::branch),
     })
+}
+
+/// The person's home.
+pub(super) fn home(env: &Env, places: &Places) -> PathBuf {
+    env.home.clone().unwrap_or_else(|| places.home.clone())
+}
+
+/// Folders to work in besides the one that the run is started in.
+pub(super) fn roots(run: &Run, env: &Env, allowed: &PermissionSettings) -> Result<Vec<PathBuf>, Fault> {
+    let mut roots = permissions::flag_folders(run, env)?;
+    for folder in &allowed.additional_directories {
+        match folder.value.canonicalize() {
+            Ok(real) => roots.push(real),
+            Err(error) => warn(format_args!("additionalDirectories: {}: {error}", folder.value.display())),
+        }
+    }
+    Ok(roots)
 }
 
 /// Most bytes of a system prompt's file.

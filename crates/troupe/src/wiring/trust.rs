@@ -47,11 +47,7 @@ pub(super) enum Word {
 pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Word, Fault> {
     let store = TrustStore::at(&places.home);
     let root = places.trusted_root();
-    let all = run.permissions.trust_workspace
-        || env.switch(&var::TROUPE_TRUST_WORKSPACE, false).map_err(Fault::usage)?;
-    let named = run.sources.setting_sources.is_some() && (sources.project || sources.local);
-    let trust = if all { Trust::Trusted } else { Trust::Only(seen(&store, root)) };
-    let for_settings = if named { Trust::Trusted } else { trust.clone() };
+    let Given { trust, for_settings } = given(run, places, env, sources)?;
 
     let settings = load(run, places, env, sources, &for_settings)?;
     let git = git_items(places, env.home.as_deref());
@@ -85,6 +81,37 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
             go(settings, for_settings, git)
         }
     }
+}
+
+/// The same for commands that start no session: nobody is asked, and what waits is left out.
+///
+/// # Errors
+/// When a setting that a flag names can't be used.
+pub(super) fn unasked(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Found, Fault> {
+    let Given { trust, for_settings } = given(run, places, env, sources)?;
+    let settings = load(run, places, env, sources, &for_settings)?;
+    for fault in &settings.faults {
+        warn(format_args!("failed to {fault}"));
+    }
+    let git = git_items(places, env.home.as_deref()).iter().all(|item| trust.covers(item));
+    Ok(Found { settings, trust: for_settings, git })
+}
+
+/// What is trusted before anybody is asked.
+struct Given {
+    trust: Trust,
+    /// A host that names the project's settings vouches for those.
+    for_settings: Trust,
+}
+
+fn given(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Given, Fault> {
+    let all = run.permissions.trust_workspace
+        || env.switch(&var::TROUPE_TRUST_WORKSPACE, false).map_err(Fault::usage)?;
+    let named = run.sources.setting_sources.is_some() && (sources.project || sources.local);
+    let seen = || seen(&TrustStore::at(&places.home), places.trusted_root());
+    let trust = if all { Trust::Trusted } else { Trust::Only(seen()) };
+    let for_settings = if named { Trust::Trusted } else { trust.clone() };
+    Ok(Given { trust, for_settings })
 }
 
 /// Keeps a rule that the person gave to a file of the repository from waiting for trust.

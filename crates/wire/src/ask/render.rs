@@ -16,6 +16,8 @@ const MOST_CHARS: usize = 400;
 pub(super) enum Choice {
     Once,
     Always,
+    /// As always, with the rules that cover more.
+    Wider,
     Deny,
 }
 
@@ -37,14 +39,20 @@ pub(super) fn prompt(question: &Question, asker: &str) -> String {
     if !question.reason.is_empty() {
         let _ = writeln!(text, "  why: {}", short(&question.reason));
     }
-    if question.suggestions.is_empty() {
-        text.push_str("Allow? [y] once, [n] no: ");
-    } else {
-        for update in &question.suggestions {
-            let _ = writeln!(text, "  always would keep: {}", short(&in_words(update)));
+    let mut choices = vec!["[y] once"];
+    for (word, choice, updates) in [
+        ("always", "[a] always", &question.suggestions),
+        ("wider", "[w] always, and wider", &question.alternatives),
+    ] {
+        for update in updates {
+            let _ = writeln!(text, "  {word} would keep: {}", short(&in_words(update)));
         }
-        text.push_str("Allow? [y] once, [a] always, [n] no: ");
+        if !updates.is_empty() {
+            choices.push(choice);
+        }
     }
+    choices.push("[n] no");
+    let _ = write!(text, "Allow? {}: ", choices.join(", "));
     text
 }
 
@@ -118,6 +126,7 @@ pub(super) fn choice(line: &str, question: &Question) -> Option<Choice> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Choice::Once),
         "a" | "always" if !question.suggestions.is_empty() => Some(Choice::Always),
+        "w" | "wider" if !question.alternatives.is_empty() => Some(Choice::Wider),
         "n" | "no" => Some(Choice::Deny),
         _ => None,
     }
@@ -129,6 +138,7 @@ impl Choice {
         match self {
             Self::Once => Answer::Allow { input: None, updates: Vec::new() },
             Self::Always => Answer::Allow { input: None, updates: question.suggestions.clone() },
+            Self::Wider => Answer::Allow { input: None, updates: question.alternatives.clone() },
             Self::Deny => {
                 Answer::Deny { message: "The person denied this call.".to_owned(), interrupt: false }
             }
@@ -213,6 +223,28 @@ mod tests {
         let text = prompt(&long, &asker(&long));
         assert!(text.contains("[100 more characters]"), "{text}");
         assert!(text.contains("more lines"), "{text}");
+    }
+
+    // proves: S7
+    #[test]
+    fn wider_rules_are_shown_and_saved_only_by_their_own_answer() {
+        let wide = Update::AddRules {
+            rules: vec!["Bash(npm test *)".into(), "Bash(jq a)".into()],
+            behaviour: Behaviour::Allow,
+            destination: Destination::LocalSettings,
+        };
+        let question = Question { alternatives: vec![wide.clone()], ..question(json!({}), vec![rule()]) };
+        let text = prompt(&question, "main");
+        assert!(
+            text.contains("wider would keep: Allow Bash(npm test *), Bash(jq a) (LocalSettings)"),
+            "{text}"
+        );
+        assert!(text.ends_with("[y] once, [a] always, [w] always, and wider, [n] no: "), "{text}");
+        let saved = |line: &str| choice(line, &question).map(|choice| choice.answer(&question));
+        assert_eq!(saved("w"), Some(Answer::Allow { input: None, updates: vec![wide] }));
+        assert_eq!(saved("a"), Some(Answer::Allow { input: None, updates: vec![rule()] }));
+        let without = Question { alternatives: vec![], ..question };
+        assert_eq!(choice("w", &without), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use troupe_core::def::AgentDef;
+use troupe_core::policy::{Listed, Mode, Rules, list};
 use troupe_core::ports::model::ModelInfo;
 use troupe_core::usage::Usage;
 
@@ -81,6 +82,12 @@ pub(crate) fn refused_fields(request: &Map<String, Value>) -> Vec<&str> {
 /// The models that a host may offer: the one in use.
 pub(crate) fn models(name: &str, info: &ModelInfo) -> Value {
     json!([{"value": name, "displayName": name, "description": info.id, "resolvedModel": info.id}])
+}
+
+/// The rules in force, those that deny first, and the mode.
+pub(crate) fn permission_rules(mode: Mode, rules: &Rules) -> Value {
+    let rules: Vec<Value> = list(rules).iter().map(Listed::to_value).collect();
+    json!({"mode": mode.as_str(), "rules": rules})
 }
 
 /// How full the context is. Only what the provider counted is known: the last request as a whole; what it is

@@ -5,6 +5,8 @@ mod answers;
 mod incoming;
 mod permission;
 
-pub(crate) use answers::{Initialized, context_usage, failure, initialize, models, refused_fields, success};
+pub(crate) use answers::{
+    Initialized, context_usage, failure, initialize, models, permission_rules, refused_fields, success,
+};
 pub(crate) use incoming::{HostMessage, Incoming, parse};
 pub(crate) use permission::{Asked, answer, request, withdrawal};

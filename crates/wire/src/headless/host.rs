@@ -111,6 +111,9 @@ impl Driver {
                 let wish = text("instructions").map(str::to_owned);
                 self.send(Input::Compact(wish)).await.map(|()| json!({}))
             }
+            "list_permission_rules" => {
+                Ok(control::permission_rules(self.engine.mode(), &self.engine.rules()))
+            }
             "mcp_status" => Ok(json!({"mcpServers": []})),
             "list_models" => {
                 let model = self.engine.model();

@@ -189,3 +189,22 @@ async fn a_malformed_line_is_told_and_costs_nothing_else() {
     assert_eq!(exit, Exit::Success);
     assert_eq!(told.matches("passed over").count(), 4, "{told}");
 }
+
+// proves: S7
+#[tokio::test(start_paused = true)]
+async fn a_host_may_list_the_rules_and_sees_its_own_answers_there() {
+    let replies = vec![vec![call("t1", "Act", json!({"text": "one"}))], vec![text("ok")]];
+    let mut stage = Setup::stream(replies).start().await;
+    let listed = stage.host.request("list_permission_rules", json!({})).await;
+    assert_eq!(listed["response"], json!({"mode": "default", "rules": []}));
+    stage.host.say("u1", "a").await;
+    let asked = stage.host.until("control_request", None).await;
+    let rules = json!([{"toolName": "Act"}]);
+    let update = json!({"type": "addRules", "behavior": "allow", "destination": "session", "rules": rules});
+    let yes = json!({"behavior": "allow", "updatedInput": {"text": "one"}, "updatedPermissions": [update]});
+    stage.host.answer(&asked, yes).await;
+    stage.host.until("result", None).await;
+    let listed = stage.host.request("list_permission_rules", json!({})).await;
+    let rule = json!({"rule": "Act", "behavior": "allow", "scope": "session"});
+    assert_eq!(listed["response"]["rules"], json!([rule]));
+}

@@ -179,7 +179,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             project: "-stage".into(),
             branch: None,
         },
-        leave: Leave { asks, ..Leave::default() },
+        leave: Leave { asks, by_host: asks, ..Leave::default() },
         prompting: Prompting {
             system: None,
             append: None,
