@@ -5,6 +5,7 @@
 mod command_line;
 mod demo;
 mod home;
+mod permissions;
 mod printing;
 mod provider;
 mod server;
