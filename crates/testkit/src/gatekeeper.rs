@@ -77,13 +77,11 @@ impl Doorkeeper {
     fn or_never<T: Send>(&self, said: Option<T>) -> impl Future<Output = T> + Send + use<T> {
         let count = Arc::clone(&self.taken_back);
         async move {
-            match said {
-                Some(said) => said,
-                None => {
-                    let _pending = Pending(count);
-                    std::future::pending().await
-                }
+            if let Some(said) = said {
+                return said;
             }
+            let _pending = Pending(count);
+            std::future::pending().await
         }
     }
 }

@@ -107,19 +107,22 @@ async fn it_stops_the_same_call_of_the_lead_and_of_a_child() {
 // proves: F190
 #[tokio::test]
 async fn it_stands_before_the_tool_that_starts_agents() {
-    let keeper = Arc::new(Doorkeeper::new().before(|call| {
-        Some(Ok(if call.tool == "Agent" { ruling(Opinion::Deny, "alone") } else { Ruling::default() }))
-    }));
-    let session = world(READS, Mode::BypassPermissions, &keeper).start().await;
-    assert_eq!(turn(&session, 0, "go").await.ending, Ending::Completed);
-    assert_eq!(results(&session, &AgentId::main()).await[1], "A gatekeeper denied this call: alone");
-    assert!(keeper.seen().iter().all(|call| call.agent.is_main()), "no child ever started");
-    close(session).await;
+    for (opinion, said) in [(Opinion::Deny, "denied this call"), (Opinion::Defer, "put this call off")] {
+        let keeper = Arc::new(Doorkeeper::new().before(move |call| {
+            Some(Ok(if call.tool == "Agent" { ruling(opinion, "alone") } else { Ruling::default() }))
+        }));
+        let session = world(READS, Mode::BypassPermissions, &keeper).start().await;
+        assert_eq!(turn(&session, 0, "go").await.ending, Ending::Completed);
+        let result = results(&session, &AgentId::main()).await.remove(1);
+        assert!(result.contains(said) && result.ends_with(": alone"), "{result}");
+        assert!(keeper.seen().iter().all(|call| call.agent.is_main()), "no child ever started");
+        close(session).await;
+    }
 }
 
 const ONE: &str = "agent main\nreply\n  call Write file_path=a.txt content=a\nreply \"done\"\n";
 
-// proves: F187
+// proves: F187, F189
 #[tokio::test]
 async fn a_gate_that_fails_or_hangs_is_shut_and_says_so() {
     for hangs in [true, false] {

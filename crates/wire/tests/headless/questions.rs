@@ -37,7 +37,7 @@ async fn asked(stage: &mut Stage, count: usize) -> Vec<Value> {
     questions
 }
 
-fn allow(updates: Value) -> Value {
+fn allow(updates: &Value) -> Value {
     json!({"behavior": "allow", "updatedInput": {"text": "mine"}, "updatedPermissions": updates})
 }
 
@@ -90,7 +90,7 @@ async fn an_answer_with_a_rule_closes_the_other_questions_that_it_decides() {
         let rule = json!([{
             "type": "addRules", "rules": [{"toolName": "Act"}], "behavior": behavior, "destination": "session",
         }]);
-        stage.host.answer(&questions[1], allow(rule)).await;
+        stage.host.answer(&questions[1], allow(&rule)).await;
         let frames = stage.host.all_until("result", None).await;
         let closed: Vec<&Value> = frames
             .iter()
@@ -120,10 +120,10 @@ async fn rules_of_a_session_are_added_replaced_and_removed_by_answers() {
     };
     // Each answer that was asked for, in order; a call that is not asked for runs by a rule.
     let steps = [
-        allow(json!([])),
-        allow(update("addRules", "ask", &["Act"])),
-        allow(update("addRules", "allow", &["Act"])),
-        allow(update("replaceRules", "ask", &["Other"])),
+        allow(&json!([])),
+        allow(&update("addRules", "ask", &["Act"])),
+        allow(&update("addRules", "allow", &["Act"])),
+        allow(&update("replaceRules", "ask", &["Other"])),
     ];
     // Once; then a rule that asks, so that the rule that allows is not enough; then that one is replaced, and
     // the last two run unasked.
@@ -159,7 +159,7 @@ async fn one_update_that_makes_no_sense_drops_them_all_and_the_answer_counts() {
         let mut stage = Setup::stream(main).start().await;
         stage.host.say("u1", "a").await;
         let first = stage.host.until("control_request", None).await;
-        stage.host.answer(&first, allow(json!([good, bad]))).await;
+        stage.host.answer(&first, allow(&json!([good, bad]))).await;
         let frames = stage.host.all_until("control_request", None).await;
         let told = frames.iter().any(|frame| frame["subtype"] == "informational");
         let result = frames.iter().find(|frame| frame["type"] == "user").unwrap();
@@ -182,8 +182,8 @@ async fn a_killed_child_takes_its_question_along() {
     stage.host.ask("r", json!({"task_id": gone}), "stop_task").await;
     let closed = stage.host.until("control_cancel_request", None).await;
     assert_eq!(closed["request_id"], questions[0]["request_id"]);
-    stage.host.answer(&questions[0], allow(json!([]))).await;
-    stage.host.answer(&questions[1], allow(json!([]))).await;
+    stage.host.answer(&questions[0], allow(&json!([]))).await;
+    stage.host.answer(&questions[1], allow(&json!([]))).await;
     let (exit, rest, told) = stage.exit().await;
     assert_eq!(exit, Exit::Success);
     assert!(told.contains("came after the question was closed"), "{told}");
