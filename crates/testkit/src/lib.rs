@@ -6,6 +6,7 @@
 //! with an interrupt at each event.
 
 pub mod faults;
+pub mod gatekeeper;
 pub mod process;
 pub mod recorder;
 pub mod render;

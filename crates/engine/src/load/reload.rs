@@ -21,6 +21,9 @@ use super::trust::Trust;
 /// file systems are no finer than a tick. In milliseconds.
 const TICK: i64 = 50;
 
+/// The same where stamps are whole seconds, as some file systems have them.
+const COARSE_TICK: i64 = 2_000;
+
 /// What the settings of a session are made from.
 #[derive(Clone, Debug)]
 pub struct RuleSources {
@@ -156,7 +159,8 @@ impl Signature {
         let changed = (meta.ctime(), meta.ctime_nsec());
         let latest = changed.max(modified);
         let age = now_ms - latest.0.saturating_mul(1_000).saturating_add(latest.1 / 1_000_000);
-        if age.abs() < TICK {
+        let tick = if latest.1 == 0 { COARSE_TICK } else { TICK };
+        if age.abs() < tick {
             return Self::Fresh;
         }
         Self::Settled { device: meta.dev(), inode: meta.ino(), size: meta.len(), modified, changed }

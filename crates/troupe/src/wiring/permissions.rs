@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::policy::Mode;
+use troupe_core::policy::{Mode, Rules};
 use troupe_engine::load::rules::{self, RuleFlags};
 use troupe_engine::load::settings::{PermissionSettings, save};
 use troupe_engine::load::variables as var;
@@ -75,14 +75,15 @@ pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
     loaded.rules.set_trusted(given.git);
     loaded.faults.iter().for_each(warn);
     loaded.warnings.iter().for_each(warn);
+    let (rules, reload) = reloader(given, flags)?;
     Ok(Leave {
         mode: mode(run.mode(), settings, env, rustix::process::geteuid().is_root())?,
-        rules: loaded.rules,
+        rules: rules.unwrap_or(loaded.rules),
         bypass: may_bypass(run, settings, env),
         asks: Asked::of(run) != Asked::Nobody,
         by_host: Asked::of(run) == Asked::Host,
         save: Some(saver(places.clone())),
-        reload: Some(reloader(given, flags)?),
+        reload: Some(reload),
         question_limit: question_limit(env),
         gate: None,
     })
@@ -94,8 +95,9 @@ fn question_limit(env: &Env) -> Option<Duration> {
     number(env, &var::QUESTION_TIMEOUT_MS).filter(|ms| *ms > 0).map(Duration::from_millis)
 }
 
-/// Reads the rules again where their files have changed; folders that flags name stay.
-fn reloader(given: &Given<'_>, flags: RuleFlags) -> Result<Reload, Fault> {
+/// The rules as they are read for the first time, and what reads them again where their files have changed;
+/// folders that flags name stay.
+fn reloader(given: &Given<'_>, flags: RuleFlags) -> Result<(Option<Rules>, Reload), Fault> {
     let files = RuleFiles::new(RuleSources {
         places: given.places.clone(),
         env: given.env.clone(),
@@ -106,16 +108,15 @@ fn reloader(given: &Given<'_>, flags: RuleFlags) -> Result<Reload, Fault> {
         flags,
     });
     let flag_folders = flag_folders(given.run, given.env)?;
-    // What is wrong at the start was told when the settings were read; a change since then is taken over now.
-    let first = std::sync::atomic::AtomicBool::new(true);
-    Ok(Arc::new(move || {
+    // Read once now, so that it knows what each file said while it was whole. What is wrong at the start was
+    // told when the settings were read.
+    let rules = files.changed().map(|first| first.rules);
+    let reload: Reload = Arc::new(move || {
         let mut reread = files.changed()?;
-        if first.swap(false, std::sync::atomic::Ordering::Relaxed) {
-            reread.told.clear();
-        }
         reread.folders.splice(0..0, flag_folders.iter().cloned());
         Some(reread)
-    }))
+    });
+    Ok((rules, reload))
 }
 
 /// The folders that `--add-dir` names, links followed.

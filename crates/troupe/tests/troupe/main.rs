@@ -8,6 +8,7 @@ mod home;
 mod permissions;
 mod printing;
 mod provider;
+mod questions;
 mod server;
 mod sessions;
 mod signals;

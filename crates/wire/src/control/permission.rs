@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use troupe_core::policy::{Answer, Asker, Behaviour, Destination, Mode, Question, ReasonKind, Update};
+use troupe_core::visible::visible;
 
 use crate::line;
 
@@ -22,7 +23,7 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
     let mut request = json!({
         "subtype": "can_use_tool",
         "tool_name": question.tool,
-        "display_name": question.tool,
+        "display_name": visible(&question.tool),
         "input": shown,
         "tool_use_id": question.call,
         "permission_suggestions": question.suggestions.iter().map(suggestion).collect::<Vec<_>>(),
@@ -32,7 +33,7 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
     }
     for (key, text) in [("decision_reason", &question.reason), ("title", &question.title)] {
         if !text.is_empty() {
-            request[key] = text.as_str().into();
+            request[key] = visible(text).into();
         }
     }
     request["decision_reason_type"] = kind(question.reason_kind).into();
@@ -40,8 +41,8 @@ pub(crate) fn request(id: &str, question: std::sync::Arc<Question>) -> (Value, A
         let Asker { address, definition } = &question.asker;
         request["agent_id"] = question.agent.as_str().into();
         // Hosts show these, and the id means nothing to a person.
-        request["title"] = format!("{address}: {}", question.headline()).into();
-        request["description"] = format!("Asked by the agent {address} ({definition})").into();
+        request["title"] = visible(&format!("{address}: {}", question.headline())).into();
+        request["description"] = visible(&format!("Asked by the agent {address} ({definition})")).into();
     }
     let marks = [
         // Nothing narrow enough is known, so "always" has nothing to save.
@@ -250,6 +251,27 @@ mod tests {
                 "decision_reason": "no rule allows it", "title": "Run npm test", "decision_reason_type": "other",
             }})
         );
+    }
+
+    // proves: F157
+    #[test]
+    fn what_a_host_shows_can_do_nothing_and_the_input_is_as_it_is() {
+        let sly = |name: &str| format!("{name}\u{1b}[2K\u{202e}\u{e0100}\u{a0}");
+        let mut child = (*question(json!({"command": sly("input")}))).clone();
+        child.agent = "a1".into();
+        child.asker = Asker { address: sly("address"), definition: sly("definition") };
+        child.title = sly("title");
+        child.reason = sly("reason");
+        child.tool = sly("tool");
+        let (frame, _) = request("r1", Arc::new(child));
+        for field in ["title", "description", "decision_reason", "display_name"] {
+            let text = frame["request"][field].as_str().unwrap_or_default();
+            assert!(
+                !text.is_empty() && !text.chars().any(troupe_core::visible::is_hidden),
+                "{field}: {text:?}"
+            );
+        }
+        assert_eq!(frame["request"]["input"]["command"], sly("input"));
     }
 
     #[test]

@@ -171,10 +171,11 @@ async fn an_interrupt_takes_the_question_back() {
     let frames = stage.host.all_until("result", None).await;
     let cancelled = frames.iter().find(|frame| frame["type"] == "control_cancel_request").unwrap();
     assert_eq!(cancelled["request_id"], asked["request_id"]);
-    // An answer that comes too late is nothing.
+    // An answer that comes too late changes nothing, and is told.
     stage.host.answer(&asked, json!({"behavior": "allow"})).await;
-    let (exit, rest, _) = stage.exit().await;
+    let (exit, rest, told) = stage.exit().await;
     assert_eq!((exit, briefs(&rest)), (Exit::Error, vec!["state idle".to_owned()]));
+    assert!(told.contains("came after the question was closed"), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

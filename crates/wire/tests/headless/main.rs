@@ -11,6 +11,7 @@ mod halted;
 mod host;
 mod missed;
 mod model;
+mod questions;
 mod stage;
 mod text;
 mod tools;

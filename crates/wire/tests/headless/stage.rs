@@ -42,6 +42,8 @@ pub(crate) struct Setup {
     /// A prompt; none takes a host's lines.
     pub(crate) prompt: Option<&'static str>,
     pub(crate) asks: Asks,
+    /// How long a question may stay open.
+    pub(crate) question_limit: Option<Duration>,
     /// Bytes of output that wait unread.
     pub(crate) pipe: usize,
     /// Whether nothing can be written any more once the session is open.
@@ -74,6 +76,7 @@ impl Setup {
             replies: vec![("main", main)],
             prompt: None,
             asks: Asks::Host,
+            question_limit: None,
             pipe: 1 << 20,
             full: false,
         }
@@ -102,8 +105,9 @@ impl Setup {
             clock: Arc::new(SystemClock),
         };
         let asks = !matches!(self.asks, Asks::Nobody);
-        let session =
-            Session::open(parts, config(&folder, asks), Start::New(SessionId::new(SESSION))).await.unwrap();
+        let mut config = config(&folder, asks);
+        config.leave.question_limit = self.question_limit;
+        let session = Session::open(parts, config, Start::New(SessionId::new(SESSION))).await.unwrap();
         if self.full {
             disk.fill();
         }
