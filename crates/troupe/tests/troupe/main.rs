@@ -7,6 +7,7 @@ mod demo;
 mod home;
 mod printing;
 mod provider;
+mod sandbox;
 mod server;
 mod sessions;
 mod signals;

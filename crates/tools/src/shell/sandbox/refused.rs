@@ -85,7 +85,14 @@ impl Refused {
         });
         let mut paths = BTreeSet::new();
         for (before, after, words) in complaints {
-            paths.extend(tokens(before).chain(tokens(after)).filter_map(|token| self.held(token, words)));
+            let of = |tokens: &[&str]| -> Vec<PathBuf> {
+                tokens.iter().filter_map(|token| self.held(token, words)).collect()
+            };
+            let quoted: Vec<&str> = quoted(before).chain(quoted(after)).collect();
+            let bare: Vec<&str> = bare(before).chain(bare(after)).collect();
+            // What stands in quotes is the path; its parts are none.
+            let named = of(&quoted);
+            paths.extend(if named.is_empty() { of(&bare) } else { named });
         }
         paths
     }
@@ -113,12 +120,20 @@ fn in_temp(path: &Path) -> bool {
     path.starts_with("/tmp") || path.starts_with("/var/tmp")
 }
 
-/// What may be a path in a line such as `touch: cannot touch 'a b': …` or `error: x/y: …`.
-fn tokens(line: &str) -> impl Iterator<Item = &str> {
-    let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
-    let words =
-        line.split_whitespace().map(|word| word.trim_matches([':', ',', '\'', '"', '‘', '’', '`', '(', ')']));
-    quoted.chain(words).filter(|token| !token.is_empty())
+/// Quotes that programs put around a path.
+const QUOTES: [char; 5] = ['\'', '"', '‘', '’', '`'];
+
+/// What stands in quotes: `touch: cannot touch 'a b': …`.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split(QUOTES).skip(1).step_by(2).filter(|token| !token.is_empty())
+}
+
+/// Words that may be a path: `error: x/y: …`.
+fn bare(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split_whitespace();
+    words
+        .map(|word| word.trim_matches(|c| QUOTES.contains(&c) || ":,()".contains(c)))
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
