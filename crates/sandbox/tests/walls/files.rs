@@ -50,7 +50,7 @@ as_root_and_as_user! {
                  mkdir -p $(dirname $f); echo new > $f; cp other $f; mv other $f; ln -sf other $f; ln other $f; \
              done; \
              rm -rf .claude .envrc .mcp.json .vscode; \
-             mv .claude gone; mv .mcp.json gone; mv sub gone; mv sub/deep gone; mkdir -p sub/deep/.husky; \
+             mv .claude gone; mv .mcp.json gone; mv sub gone; mv sub/deep sub/gone; mkdir -p sub/deep/.husky; \
              echo '{}' > made && mv -T made .mcp.json; mkdir d && mv -T d .vscode; true",
         );
         for file in [".envrc", ".claude/settings.json", "sub/deep/.husky/pre-commit"] {
@@ -78,7 +78,7 @@ as_root_and_as_user! {
         let out = crate::world::finish(command);
         assert!(out.text.starts_with(".cargo\n"), "nothing to commit, then the list: {}", out.text);
         drop(walled);
-        assert_eq!(world.outside("ls -A; ls .git/info .git/commondir 2>&1").lines().count(), 4);
+        assert_eq!(world.outside("ls -A; ls .git/info; ls .git | grep commondir || true"), ".git\nfile\nexclude\n");
     }
 }
 

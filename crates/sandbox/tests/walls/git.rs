@@ -81,7 +81,7 @@ as_root_and_as_user! {
         }
         for target in [outside.clone(), outside.join("worktrees/x")] {
             fs::write(ws.join(".git"), format!("gitdir: {}\n", target.display())).unwrap();
-            assert_eq!(world.policy().writable, [ws.clone()]);
+            assert_eq!(world.policy().writable, std::slice::from_ref(&ws));
         }
         world.sh(&format!("echo x > {}/file", outside.display()));
         assert_eq!(fs::read_to_string(outside.join("file")).unwrap(), "outside");
@@ -97,10 +97,10 @@ as_root_and_as_user! {
              mkdir -p .claude/worktrees && git worktree add -q .claude/worktrees/w",
         );
         let out = world.sh(
-            "echo x > tools/hooks/pre-commit; mv tools t; echo x > a/b/.git/hooks/pre-commit; mv a/b c; mv a c; \
+            "echo x > tools/hooks/pre-commit; mv tools t; echo x > a/b/.git/hooks/pre-commit; mv a/b a/c; mv a c; \
              rm .claude/worktrees/w/.git; echo x > .claude/worktrees/w/.mcp.json; echo in > .claude/worktrees/w/in; true",
         );
-        for path in ["tools/hooks/pre-commit", "a/b/.git/hooks/pre-commit", "t", "c"] {
+        for path in ["tools/hooks/pre-commit", "a/b/.git/hooks/pre-commit", "t", "c", "a/c"] {
             assert!(!world.path("ws").join(path).exists(), "{path}: {}", out.text);
         }
         assert!(world.path("ws/.claude/worktrees/w/.git").is_file());

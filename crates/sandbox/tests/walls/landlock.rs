@@ -14,7 +14,7 @@ as_root_and_as_user! {
     fn only_the_workspace_is_written(world: World on Landlock) {
         let outside = world.path("outside");
         let out = world.sh(&format!(
-            "echo in > in; mkdir d && mv in d/in; echo t > $TMPDIR/t; echo x > {out}/file; : > {out}/file; echo x > {out}/new; \
+            "echo in > in; mkdir d && mv in d/in; echo t > $TMPDIR/t; echo x > {out}/file; true > {out}/file; echo x > {out}/new; \
              rm {out}/file; mv {out}/file here; ln {out}/file here; echo x > /etc/made; echo x > /tmp/troupe-made; \
              echo x > /proc/sys/kernel/core_pattern; mount -t tmpfs t /mnt; grep CapEff /proc/self/status",
             out = outside.display()
