@@ -140,7 +140,8 @@ impl Sandbox {
         let walled = self.put_around(&Policy::default(), Run::Probe, Path::new("/"));
         let mut command = walled.map_err(|error| error.to_string())?.command();
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+        let mut child =
+            command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let mut said = Vec::new();
         let in_time = child.stdout.take().is_none_or(|out| read_until(out, &mut said, deadline));
         // It has ended, or is out of time.
