@@ -21,8 +21,9 @@ fn commands(commands: &[&str]) -> String {
 
 /// Runs it, and gives what each call was answered.
 fn results(stage: &Stage, script: &str, arguments: &[&str]) -> Vec<(bool, String)> {
-    let all = [&["-p", "hi", "--output-format", "stream-json", "--verbose", "--sandbox"], arguments].concat();
-    read(&stage.play(script, &all))
+    let mut run = stage.scripted(script);
+    run.env("IS_SANDBOX", "1").args(["-p", "hi", "--output-format", "stream-json", "--verbose", "--sandbox"]);
+    read(&end(run.args(arguments)))
 }
 
 fn read(ended: &Ended) -> Vec<(bool, String)> {
@@ -45,6 +46,13 @@ fn text_of(content: &Value) -> String {
     }
 }
 
+/// A place whose files can be seen from the sandbox, although it lies among temporary files.
+fn seen() -> Stage {
+    let stage = Stage::new();
+    stage.write("home/.troupe/settings.json", r#"{"sandbox": {"filesystem": {"allowRead": ["~/.."]}}}"#);
+    stage
+}
+
 fn repository(stage: &Stage) {
     let made = end(stage.program("git".as_ref()).args(["init", "-q", "."]));
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -53,7 +61,7 @@ fn repository(stage: &Stage) {
 // proves: X8
 #[test]
 fn a_command_writes_in_the_workspace_unasked_and_nowhere_else() {
-    let stage = Stage::new();
+    let stage = seen();
     let elsewhere = stage.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let outside = elsewhere.join("x");
@@ -74,16 +82,17 @@ fn a_command_writes_in_the_workspace_unasked_and_nowhere_else() {
 // proves: F165
 #[test]
 fn what_decides_what_runs_later_is_out_of_reach() {
-    let stage = Stage::new();
+    let stage = seen();
     repository(&stage);
     let lines = [
         "echo x > .git/hooks/pre-commit",
         "git config core.fsmonitor ./evil",
         "mkdir -p .troupe && echo '{}' > .troupe/settings.json",
-        "mv .git .git2",
+        "g=.git; mv $g .git2",
         "echo a > a && git add a && git -c user.name=n -c user.email=e@x commit -qm a && git log --format=%s",
     ];
-    let results = results(&stage, &commands(&lines), &[]);
+    // The walls hold also where nothing is asked.
+    let results = results(&stage, &commands(&lines), &["--permission-mode", "bypassPermissions"]);
     for (at, held) in
         [".git/hooks/pre-commit", ".git/config", ".troupe/settings.json", ".git"].iter().enumerate()
     {
@@ -103,10 +112,10 @@ fn what_decides_what_runs_later_is_out_of_reach() {
 
 #[test]
 fn secrets_are_hidden_and_so_is_what_a_rule_denies() {
-    let stage = Stage::new();
+    let stage = seen();
     stage.write("home/.ssh/id", "a key");
     stage.write("work/secret/x", "a secret");
-    stage.write("home/.troupe/settings.json", r#"{"permissions": {"deny": ["Read(./secret/**)"]}}"#);
+    stage.write("work/.troupe/settings.json", r#"{"permissions": {"deny": ["Read(./secret/**)"]}}"#);
     let script = commands(&["cat ~/.ss*/id", "p=sec; cat ${p}ret/x", "cat /tmp/*/home/.ssh/id; ls -A /tmp"]);
     for (failed, told) in results(&stage, &script, &["--allowed-tools", "Bash"]).iter().take(2) {
         assert!(*failed && !told.contains("a key") && !told.contains("a secret"), "{told}");
@@ -115,7 +124,7 @@ fn secrets_are_hidden_and_so_is_what_a_rule_denies() {
 
 #[test]
 fn the_network_is_the_allowed_hosts_alone() {
-    let stage = Stage::new();
+    let stage = seen();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let settings = json!({"sandbox": {"network": {"allowedDomains": [format!("127.0.0.1:{port}")], "strictAllowlist": true}}});
@@ -199,7 +208,7 @@ fn told(frames: &[Value]) -> Vec<String> {
 
 #[test]
 fn to_leave_the_sandbox_is_asked_and_then_done() {
-    let stage = Stage::new();
+    let stage = seen();
     let outside = stage.path("outside");
     let command = format!("echo out > {}", outside.display());
     let leaving = json!({"command": command, "dangerouslyDisableSandbox": true});
@@ -227,7 +236,7 @@ fn to_leave_the_sandbox_is_asked_and_then_done() {
 
 #[test]
 fn a_host_in_no_list_is_asked_about_and_reached_when_allowed() {
-    let stage = Stage::new();
+    let stage = seen();
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let served = std::thread::spawn(move || {
@@ -253,20 +262,20 @@ fn a_host_in_no_list_is_asked_about_and_reached_when_allowed() {
 
 #[test]
 fn the_folder_lasts_and_temporary_files_are_the_sessions_own() {
-    let stage = Stage::new();
+    let stage = seen();
     std::fs::create_dir(stage.path("work/a b'c")).unwrap();
     let lines = ["cd \"a b'c\"", "pwd", "echo t > /tmp/t; echo t > $TMPDIR/u; ls /tmp", "cat /tmp/t"];
     let results = results(&stage, &commands(&lines), &[]);
     let folder = stage.path("work/a b'c").canonicalize().unwrap();
     assert_eq!(results[1], (false, folder.display().to_string()));
-    assert!(results[2].1.contains("t\nu"), "{results:?}");
+    assert!(results[2].1.starts_with("t\n") && results[2].1.ends_with("\nu"), "{results:?}");
     assert_eq!(results[3], (false, "t".to_owned()));
     assert_eq!(std::fs::read_dir(stage.path("tmp")).unwrap().count(), 0, "it goes with the session");
 }
 
 #[test]
 fn excluded_commands_run_outside_and_are_judged_as_usual() {
-    let stage = Stage::new();
+    let stage = seen();
     let outside = stage.path("x");
     let settings = json!({"sandbox": {"excludedCommands": ["touch *"]}});
     let lines =
@@ -288,7 +297,7 @@ fn excluded_commands_run_outside_and_are_judged_as_usual() {
 
 #[test]
 fn what_runs_in_the_background_has_walls_too_and_says_what_was_refused() {
-    let stage = Stage::new();
+    let stage = seen();
     let pipe = stage.path("work/pipe");
     let kind = rustix::fs::FileType::Fifo;
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, rustix::fs::Mode::RWXU, 0).unwrap();
@@ -307,55 +316,43 @@ fn what_runs_in_the_background_has_walls_too_and_says_what_was_refused() {
     assert!(!std::path::Path::new("/etc/troupe-test").exists());
 }
 
-/// A `bwrap` and a kernel that do not work can't be had here; a program that can't be run as the init is as bad.
 // proves: F230
 #[test]
 fn a_sandbox_that_must_be_there_and_is_not_refuses_every_command() {
-    let stage = Stage::new();
-    let outside = stage.path("outside");
-    let command = format!("echo x > {}", outside.display());
-    let script = commands(&[&command]);
+    let stage = seen();
+    let file = stage.path("work/file");
+    let script = commands(&["touch file"]);
     // No folder for the session's own files: the sandbox can't be put up.
-    let strict = r#"{"sandbox": {"failIfUnavailable": true}}"#;
-    let mut run = stage.scripted(&script);
-    run.env("TMPDIR", stage.path("not/there")).args(["-p", "hi", "--sandbox", "--settings", strict]);
-    run.args(["--output-format", "stream-json", "--verbose", "--allowed-tools", "Bash"]);
-    let ended = end(&mut run);
+    let play = |arguments: &[&str]| {
+        let mut run = stage.scripted(&script);
+        run.env("TMPDIR", stage.path("not/there")).args([
+            "-p",
+            "hi",
+            "--sandbox",
+            "--permission-mode",
+            "acceptEdits",
+        ]);
+        end(run.args(["--output-format", "stream-json", "--verbose"]).args(arguments))
+    };
+    let ended = play(&["--settings", r#"{"sandbox": {"failIfUnavailable": true}}"#]);
     assert!(ended.err.contains("every command is refused"), "{ended:?}");
     let told = read(&ended);
     assert!(told[0].0 && told[0].1.contains("sandbox.failIfUnavailable"), "{told:?}");
-    assert!(!outside.exists());
+    assert!(!file.exists());
 
     // Without that word it runs, and both the person and the host are told.
-    let mut run = stage.scripted(&script);
-    run.env("TMPDIR", stage.path("not/there")).args([
-        "-p",
-        "hi",
-        "--sandbox",
-        "--output-format",
-        "stream-json",
-    ]);
-    run.args([
-        "--verbose",
-        "--permission-mode",
-        "acceptEdits",
-        "--allowed-tools",
-        "Bash",
-        "--add-dir",
-        stage.path("").to_str().unwrap(),
-    ]);
-    let ended = end(&mut run);
+    let ended = play(&[]);
     assert!(ended.err.contains("commands run without it"), "{ended:?}");
     let init: Value = serde_json::from_str(ended.out.lines().next().unwrap()).unwrap();
     assert_eq!(init["troupe_sandbox"]["wall"], Value::Null, "{init}");
     assert!(init["troupe_sandbox"]["reason"].as_str().unwrap().contains("temporary files"));
-    assert!(outside.exists(), "{ended:?}");
+    assert!(file.exists(), "{ended:?}");
 }
 
 // proves: F230
 #[test]
 fn in_a_folder_that_can_not_be_written_there_are_walls_all_the_same() {
-    let stage = Stage::new();
+    let stage = seen();
     let work = stage.path("work");
     std::fs::set_permissions(&work, std::fs::Permissions::from_mode(0o555)).unwrap();
     let outside = stage.path("outside");
@@ -369,7 +366,7 @@ fn in_a_folder_that_can_not_be_written_there_are_walls_all_the_same() {
 
 #[test]
 fn the_person_sees_the_sandbox_and_can_run_a_command_in_it() {
-    let stage = Stage::new();
+    let stage = seen();
     repository(&stage);
     stage.write("work/.troupe/settings.json", r#"{"sandbox": {"enabled": true, "network": {"allowedDomains": ["a.example"]}, "filesystem": {"allowWrite": ["../more"]}}}"#);
     let shown = end(stage.troupe().arg("sandbox"));
@@ -389,7 +386,7 @@ fn the_person_sees_the_sandbox_and_can_run_a_command_in_it() {
 
 #[test]
 fn an_init_with_arguments_that_make_no_sense_runs_nothing() {
-    let stage = Stage::new();
+    let stage = seen();
     for arguments in
         [&["sandbox-init"][..], &["sandbox-init", "touch", "x"], &["sandbox-init", "--", "touch", "x"]]
     {

@@ -2,7 +2,7 @@
 //! what the output says of paths that the policy holds.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use troupe_core::policy::absolute;
 use troupe_core::ports::tool::Place;
@@ -103,21 +103,16 @@ impl Refused {
         let path = absolute(token, &place.cwd, &place.home);
         let names_a_path = token.contains('/') || path.symlink_metadata().is_ok();
         let inside = |list: &[PathBuf]| list.iter().any(|held| path.starts_with(held));
-        let writable =
-            inside(&self.policy.writable) || self.policy.temp.as_deref().is_some_and(|_| in_temp(&path));
         // A folder that holds a carve-out can't be moved, so it counts too.
         let around = self.policy.read_only.iter().any(|held| held.starts_with(&path));
         let held = match words {
-            "Read-only file system" => !writable || inside(&self.policy.read_only) || around,
+            // Nothing else makes a file system read-only here.
+            "Read-only file system" => true,
             "Device or resource busy" => inside(&self.policy.read_only) || around,
             _ => inside(&self.policy.read_only) || inside(&self.policy.hidden),
         };
         (names_a_path && held).then_some(path)
     }
-}
-
-fn in_temp(path: &Path) -> bool {
-    path.starts_with("/tmp") || path.starts_with("/var/tmp")
 }
 
 /// Quotes that programs put around a path.
