@@ -11,7 +11,7 @@ use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
-use troupe_core::policy::Command;
+use troupe_core::policy::{Command, Mode};
 use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::state::Effect;
@@ -193,6 +193,7 @@ impl Bash {
                 place: cx.place.clone(),
                 prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
                 door: Door {
+                    asks: cx.state.mode != Mode::DontAsk,
                     agent: cx.me.clone(),
                     call: cx.call.clone(),
                     supervisor: Arc::clone(&cx.supervisor),

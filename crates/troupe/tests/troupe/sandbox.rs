@@ -116,10 +116,14 @@ fn secrets_are_hidden_and_so_is_what_a_rule_denies() {
     stage.write("home/.ssh/id", "a key");
     stage.write("work/secret/x", "a secret");
     stage.write("work/.troupe/settings.json", r#"{"permissions": {"deny": ["Read(./secret/**)"]}}"#);
-    let script = commands(&["cat ~/.ss*/id", "p=sec; cat ${p}ret/x", "cat /tmp/*/home/.ssh/id; ls -A /tmp"]);
-    for (failed, told) in results(&stage, &script, &["--allowed-tools", "Bash"]).iter().take(2) {
+    let lines = ["cat ~/.ss*/id", "p=sec; cat ${p}ret/x", "echo got ${ANTHROPIC_API_KEY-nothing}"];
+    let mut run = stage.scripted(&commands(&lines));
+    run.env("ANTHROPIC_API_KEY", "sk-x").args(["-p", "hi", "--sandbox", "--allowed-tools", "Bash"]);
+    let results = read(&end(run.args(["--output-format", "stream-json", "--verbose"])));
+    for (failed, told) in &results[..2] {
         assert!(*failed && !told.contains("a key") && !told.contains("a secret"), "{told}");
     }
+    assert_eq!(results[2], (false, "got nothing".to_owned()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use serde_json::Value;
 use troupe_core::policy::{Command, Walls};
 use troupe_core::ports::tool::Place;
 use troupe_sandbox::proxy::{Domains, Upstream};
-use troupe_sandbox::{Policy, Sandbox};
+use troupe_sandbox::{Policy, Sandbox, Wall};
 
 pub use excluded::Excluded;
 pub(super) use inside::{Door, Inside, Plan};
@@ -40,8 +40,10 @@ pub struct ShellSandbox {
     pub sandbox: Sandbox,
     /// What a command may touch.
     pub policy: PolicyAt,
-    /// What it may reach; none leaves the network open.
-    pub network: Option<NetworkRules>,
+    /// What it may reach. Behind a wall that can't lead to a proxy ([`Wall::Landlock`]), nothing.
+    pub network: NetworkRules,
+    /// Variables that commands in it do not get: the harness's own keys.
+    pub withheld: Vec<String>,
     /// A folder that only this user may enter, which lasts as long as the session: sockets and prologues lie in it.
     pub folder: PathBuf,
     /// Whether commands in it run without a question, where the walls can hold all that they should.
@@ -99,6 +101,10 @@ impl ShellSandbox {
                 Walls::Sandbox { free: self.auto_allow && holds() }
             }
         }
+    }
+
+    fn has_network(&self) -> bool {
+        self.sandbox.wall() != Wall::Landlock
     }
 
     /// Where commands keep what need not last.

@@ -48,9 +48,12 @@ impl Refused {
             let output = String::from_utf8_lossy(&output[output.len().saturating_sub(LOOKED_MOST)..]);
             found.extend(self.paths(&output).iter().map(|path| format!("access to {}", path.display())));
             let past = NETWORK.iter().any(|words| output.contains(words));
-            if self.hosts.is_empty() && past && self.policy.network != Network::Open {
-                found.push("network access that does not use the proxy of HTTP_PROXY".into());
-            }
+            let what = match self.policy.network {
+                Network::Closed => Some("network access: there is none here"),
+                Network::Proxy(_) => Some("network access that does not use the proxy of HTTP_PROXY"),
+                Network::Open => None,
+            };
+            found.extend(what.filter(|_| self.hosts.is_empty() && past).map(str::to_owned));
         }
         found.retain(|what| !self.is_ignored(command, what));
         let more = found.len().saturating_sub(NAMED_MOST);
@@ -142,6 +145,7 @@ mod tests {
                 writable: vec!["/w".into()],
                 read_only: vec!["/w/.git/config".into(), "/w/.git/hooks".into()],
                 hidden: vec!["/h/.ssh".into()],
+                network: Network::Proxy("/p".into()),
                 ..Policy::default()
             },
             place: Place {
