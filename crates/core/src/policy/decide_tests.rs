@@ -99,7 +99,8 @@ fn the_table_of_walls() {
     let (free, held) = (Walls::Sandbox { free: true }, Walls::Sandbox { free: false });
     let deny = [("Bash(make *)", Behaviour::Deny)];
     let ask = [("Bash(make *)", Behaviour::Ask)];
-    let table: [(&[(&str, Behaviour)], &str, Mode, [&str; 4]); 9] = [
+    type Row<'a> = (&'a [(&'a str, Behaviour)], &'a str, Mode, [&'a str; 4]);
+    let table: [Row<'_>; 9] = [
         // None, held, free, Left
         (&[], "make all", Mode::Default, ["ask", "ask", "allow", "ask"]),
         (&[], "make all", Mode::DontAsk, ["deny", "deny", "allow", "deny"]),
