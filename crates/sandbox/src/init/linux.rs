@@ -9,6 +9,7 @@ use crate::{Network, Wall};
 
 /// Starts the forwarder; says on which port of 127.0.0.1 it listens.
 pub(super) fn forward(args: &Args, socket: &Path) -> Result<u16, InitError> {
+    leave_terminal();
     // Without a network of its own, the port would be open to all programs of the machine.
     if args.wall != Wall::Bubblewrap {
         return Err(InitError::Step("proxy", "only behind bubblewrap".into()));

@@ -82,6 +82,22 @@ as_root_and_as_user! {
     }
 }
 
+// proves: F165
+as_root_and_as_user! {
+    /// The policy of a second command is made while the first one's placeholders stand.
+    fn two_commands_at_a_time(world: World on Bubblewrap) {
+        let one = world.walled(&world.policy(), "/bin/true", &[]);
+        let policy = world.policy();
+        let two = world.walled(&policy, "/bin/true", &[]);
+        drop(one);
+        let out = world.sh_with(&policy, "mkdir .git/hooks; echo x > .mcp.json; echo x > .claude/settings.json; true");
+        assert_eq!(out.text.matches("Read-only").count(), 2, "{}", out.text);
+        assert!(troupe_sandbox::is_placeholder(&world.path("ws/.git")));
+        drop(two);
+        assert_eq!(world.outside("ls -A"), "");
+    }
+}
+
 // proves: S7
 as_root_and_as_user! {
     fn secrets_are_not_read_and_what_is_shown_is(world: World on Bubblewrap) {
@@ -137,6 +153,21 @@ as_root_and_as_user! {
         assert!(out.text.starts_with("ran\n"), "{}", out.text);
         assert_eq!(fs::read_to_string(world.path("outside/file")).unwrap(), "outside");
         assert!(!ws.join(".mcp.json").exists(), "{}", out.text);
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    /// The whole disk as a workspace: the system's own folders are still the sandbox's.
+    fn everything_writable(world: World on Bubblewrap) {
+        let policy = Policy { writable: vec!["/".into()], ..Policy::default() };
+        let out = world.sh_with(
+            &policy,
+            &format!("echo x > {}/file; echo x > /proc/sys/kernel/core_pattern; [ -e /dev/kmsg ] || echo private; ls -A /run", world.path("outside").display()),
+        );
+        assert_eq!(fs::read_to_string(world.path("outside/file")).unwrap(), "x\n", "{}", out.text);
+        assert!(!fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap().starts_with('x'));
+        assert_eq!(out.text.lines().last(), Some("private"), "{}", out.text);
     }
 }
 
