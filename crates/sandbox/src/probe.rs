@@ -119,6 +119,7 @@ impl Sandbox {
             network: policy.network.clone(),
             unix_sockets: policy.unix_sockets,
             writable: policy.writable.iter().chain(&policy.temp).cloned().collect(),
+            held: Vec::new(),
             temp: policy.temp.clone(),
             profile: None,
             run,
