@@ -147,7 +147,7 @@ pub(crate) fn resolve(path: &Path) -> Result<PathBuf, WrapError> {
     })
 }
 
-/// The first part of a resolved path that is not there, all of it when it is; a file where a folder should be; none
+/// The first part of a resolved path that is not there (or a placeholder), all of it when it is; a file where a folder should be; none
 /// for a link that leads nowhere.
 fn first_missing(path: &Path) -> Option<PathBuf> {
     let mut parents: Vec<&Path> = path.ancestors().collect();
@@ -155,7 +155,7 @@ fn first_missing(path: &Path) -> Option<PathBuf> {
     for parent in parents {
         match parent.symlink_metadata() {
             Ok(found) if found.is_symlink() => return None,
-            Ok(found) if found.is_dir() => {}
+            Ok(found) if found.is_dir() && !is_placeholder(parent) => {}
             Ok(_) | Err(_) => return Some(parent.to_owned()),
         }
     }

@@ -47,7 +47,7 @@ as_root_and_as_user! {
         let out = world.sh(
             "for f in .envrc .claude/settings.json .claude/new .mcp.json .troupe/settings.json .vscode/tasks.json \
                       .cargo/config.toml sub/deep/.husky/pre-commit sub/deep/.husky/new; do \
-                 mkdir -p $(dirname $f); echo new > $f; cp other $f; mv other $f; ln -sf other $f; ln other $f; \
+                 mkdir -p $(dirname $f); echo new > $f; cp other $f; mv other $f; ln -sf other $f; ln other $f; ln $f alias; echo x >> alias; rm -f alias; \
              done; \
              rm -rf .claude .envrc .mcp.json .vscode; \
              mv .claude gone; mv .mcp.json gone; mv sub gone; mv sub/deep sub/gone; mkdir -p sub/deep/.husky; \
@@ -79,6 +79,22 @@ as_root_and_as_user! {
         assert!(out.text.starts_with(".cargo\n"), "nothing to commit, then the list: {}", out.text);
         drop(walled);
         assert_eq!(world.outside("ls -A; ls .git/info; ls .git | grep commondir || true"), ".git\nfile\nexclude\n");
+    }
+}
+
+// proves: F165
+as_root_and_as_user! {
+    /// The policy of a second command is made while the first one's placeholders stand.
+    fn two_commands_at_a_time(world: World on Bubblewrap) {
+        let one = world.walled(&world.policy(), "/bin/true", &[]);
+        let policy = world.policy();
+        let two = world.walled(&policy, "/bin/true", &[]);
+        drop(one);
+        let out = world.sh_with(&policy, "mkdir .git/hooks; echo x > .mcp.json; echo x > .claude/settings.json; true");
+        assert_eq!(out.text.matches("Read-only").count(), 2, "{}", out.text);
+        assert!(troupe_sandbox::is_placeholder(&world.path("ws/.git")));
+        drop(two);
+        assert_eq!(world.outside("ls -A"), "");
     }
 }
 
@@ -137,6 +153,21 @@ as_root_and_as_user! {
         assert!(out.text.starts_with("ran\n"), "{}", out.text);
         assert_eq!(fs::read_to_string(world.path("outside/file")).unwrap(), "outside");
         assert!(!ws.join(".mcp.json").exists(), "{}", out.text);
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    /// The whole disk as a workspace: the system's own folders are still the sandbox's.
+    fn everything_writable(world: World on Bubblewrap) {
+        let policy = Policy { writable: vec!["/".into()], ..Policy::default() };
+        let out = world.sh_with(
+            &policy,
+            &format!("echo x > {}/file; p=/proc/sys/kernel/core_pattern; cat $p > /tmp/p; cat /tmp/p > $p && echo wrote; [ -e /dev/kmsg ] || echo private; ls -A /run", world.path("outside").display()),
+        );
+        assert_eq!(fs::read_to_string(world.path("outside/file")).unwrap(), "x\n", "{}", out.text);
+        assert!(!out.text.contains("wrote"), "{}", out.text);
+        assert_eq!(out.text.lines().last(), Some("private"), "{}", out.text);
     }
 }
 

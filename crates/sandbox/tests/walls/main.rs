@@ -8,4 +8,5 @@ mod git;
 mod landlock;
 mod network;
 mod powers;
+mod probe;
 mod world;
