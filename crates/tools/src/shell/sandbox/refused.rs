@@ -104,14 +104,15 @@ impl Refused {
     fn held(&self, token: &str, words: &str) -> Option<PathBuf> {
         let place = &self.place;
         let path = absolute(token, &place.cwd, &place.home);
-        let names_a_path = token.contains('/') || path.symlink_metadata().is_ok();
         let inside = |list: &[PathBuf]| list.iter().any(|held| path.starts_with(held));
         // A folder that holds a carve-out can't be moved, so it counts too.
-        let around = self.policy.read_only.iter().any(|held| held.starts_with(&path));
+        let around = self.policy.read_only.iter().any(|held| held.starts_with(&path)) && path != place.cwd;
+        let known = around || inside(&self.policy.read_only);
+        let names_a_path = token.contains('/') || known || path.symlink_metadata().is_ok();
         let held = match words {
             // Nothing else makes a file system read-only here.
             "Read-only file system" => true,
-            "Device or resource busy" => inside(&self.policy.read_only) || around,
+            "Device or resource busy" => known,
             _ => inside(&self.policy.read_only) || inside(&self.policy.hidden),
         };
         (names_a_path && held).then_some(path)
