@@ -70,7 +70,7 @@ fn every_tool_keeps_to_its_share_and_the_shares_to_the_sum() {
 
 #[test]
 fn a_sandbox_takes_two_lines_more() {
-    let text = include_str!("../src/shell/sandbox.md");
+    let text = include_str!("../src/shell/sandbox/sandbox.md");
     assert!(text.len() <= 300 && text.lines().count() == 2, "{} bytes", text.len());
 }
 
