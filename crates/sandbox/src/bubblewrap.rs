@@ -63,7 +63,8 @@ impl Bubblewrap {
             wall: Wall::Bubblewrap,
             network,
             unix_sockets: policy.unix_sockets,
-            writable: mounts.iter().filter(|mount| is_root(mount)).map(|mount| mount.path.clone()).collect(),
+            writable: with(&mounts, Access::Writable),
+            held: with(&mounts, Access::ReadOnly),
             temp: policy.temp.is_some().then(|| TEMP.into()),
             profile: None,
             run,
@@ -117,8 +118,8 @@ impl Bubblewrap {
     }
 }
 
-fn is_root(mount: &Mount) -> bool {
-    mount.access == Access::Writable
+fn with(mounts: &[Mount], access: Access) -> Vec<PathBuf> {
+    mounts.iter().filter(|mount| mount.access == access).map(|mount| mount.path.clone()).collect()
 }
 
 /// The machine as it is, without its sockets and other people's temporary files.

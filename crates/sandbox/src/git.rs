@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::Policy;
 
@@ -39,7 +39,10 @@ fn repository(folder: &Path, root: Option<&Path>, policy: &mut Policy) {
     let inner = ["modules", "worktrees"].map(|part| folder.join(part));
     policy.read_only.extend(inner.into_iter().filter(|part| part.is_dir()));
     let hooks = setting(&folder.join("config"), "hookspath").map(PathBuf::from);
-    if let (Some(hooks), Some(root)) = (hooks, root) {
+    // A path by way of the home or of a parent leads out of the work tree.
+    let plain =
+        |path: &PathBuf| path.components().all(|part| matches!(part, Component::Normal(name) if name != "~"));
+    if let (Some(hooks), Some(root)) = (hooks.filter(plain), root) {
         policy.read_only.push(root.join(hooks));
     }
 }
@@ -88,11 +91,13 @@ fn pointer(file: &Path, label: &str) -> Option<PathBuf> {
 /// The last value of a key in a configuration file, whatever its section: taken too widely, it carves out too much.
 fn setting(file: &Path, key: &str) -> Option<String> {
     let text = read(file)?;
-    let values = text.lines().filter_map(|line| {
+    let mut values = text.lines().filter_map(|line| {
         let (name, value) = line.split_once('=')?;
-        name.trim().eq_ignore_ascii_case(key).then(|| value.trim().trim_matches('"').to_owned())
+        // A section's head may stand on the same line.
+        let name = name.rsplit(']').next()?.trim();
+        name.eq_ignore_ascii_case(key).then(|| value.trim().trim_matches('"').to_owned())
     });
-    values.last().filter(|value| !value.is_empty())
+    values.next_back().filter(|value| !value.is_empty())
 }
 
 fn read(file: &Path) -> Option<String> {

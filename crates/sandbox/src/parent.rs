@@ -17,15 +17,15 @@ pub fn die_with_parent(command: &mut Command) {
     }
 }
 
-/// Makes a child that leads a session, dies with its parent, and leaves signals meant for its group to the others
-/// in it.
+/// Makes a child that leads a process group, dies with its parent, and leaves signals meant for the group to the
+/// others in it. No session of its own: on a busy machine the scheduler makes those wait.
 pub(crate) fn lead(command: &mut Command) {
     die_with_parent(command);
     // SAFETY: as above.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(|| {
-            rustix::process::setsid()?;
+            rustix::process::setpgid(None, None)?;
             crate::signal::block()
         });
     }

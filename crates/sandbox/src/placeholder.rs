@@ -43,7 +43,8 @@ struct Folder {
 /// Whether a path is a placeholder, and not what its name says.
 pub fn is_placeholder(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|found| {
-        found.mtime() == MARK && (found.is_dir() || found.is_file() && found.len() == ITSELF.len() as u64)
+        let file = || found.len() == ITSELF.len() as u64 && fs::read(path).is_ok_and(|text| text == ITSELF);
+        found.mtime() == MARK && (found.is_dir() || found.is_file() && file())
     })
 }
 

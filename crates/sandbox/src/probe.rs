@@ -87,11 +87,14 @@ impl Sandbox {
     }
 
     /// The paths of `policy` that can't be held back behind this wall: carve-outs that are links (a link can be
-    /// replaced), and with [`Wall::Landlock`] each of them. A command is not free of questions when there is one.
+    /// replaced), and with [`Wall::Landlock`] each of them and all that is hidden. A command is not free of questions when there is one.
     pub fn unheld(&self, policy: &Policy) -> Vec<PathBuf> {
         match self.kind {
             Kind::Bubblewrap(_) => plan::behind_links(policy),
-            Kind::Landlock => policy.read_only.iter().chain(&policy.hidden).cloned().collect(),
+            Kind::Landlock => {
+                let writable = |path: &&PathBuf| policy.writable.iter().any(|root| path.starts_with(root));
+                policy.read_only.iter().filter(writable).chain(&policy.hidden).cloned().collect()
+            }
             Kind::Seatbelt => Vec::new(),
         }
     }
@@ -116,6 +119,7 @@ impl Sandbox {
             network: policy.network.clone(),
             unix_sockets: policy.unix_sockets,
             writable: policy.writable.iter().chain(&policy.temp).cloned().collect(),
+            held: Vec::new(),
             temp: policy.temp.clone(),
             profile: None,
             run,
@@ -140,7 +144,8 @@ impl Sandbox {
         let walled = self.put_around(&Policy::default(), Run::Probe, Path::new("/"));
         let mut command = walled.map_err(|error| error.to_string())?.command();
         command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("{:?}: {error}", command.get_program()))?;
+        let mut child =
+            command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let mut said = Vec::new();
         let in_time = child.stdout.take().is_none_or(|out| read_until(out, &mut said, deadline));
         // It has ended, or is out of time.

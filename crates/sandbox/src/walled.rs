@@ -29,8 +29,8 @@ pub enum WrapError {
 }
 
 impl Walled {
-    /// The command, ready for its environment and its pipes. It leads a session and a process group of its own
-    /// (so set no `process_group`), dies with the thread that spawns it (see [`parent::spawn`]), and a signal to
+    /// The command, ready for its environment and its pipes. It leads a process group of its own (set no
+    /// other), dies with the thread that spawns it (see [`parent::spawn`]), and a signal to
     /// the group reaches what runs behind the walls without tearing them down; `SIGKILL` ends all of it.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);

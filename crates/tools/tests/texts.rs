@@ -71,6 +71,12 @@ fn every_tool_keeps_to_its_share_and_the_shares_to_the_sum() {
     assert!(over.is_empty(), "{}", over.join(", "));
 }
 
+#[test]
+fn a_sandbox_takes_two_lines_more() {
+    let text = include_str!("../src/shell/sandbox/sandbox.md");
+    assert!(text.len() <= 300 && text.lines().count() == 2, "{} bytes", text.len());
+}
+
 // proves: D6
 #[test]
 fn the_bytes_are_the_same_each_time() {

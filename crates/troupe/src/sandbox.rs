@@ -120,16 +120,15 @@ async fn run_in(
     let shell = fence.shell(sandbox, env, folder.path(), Vec::new());
     let mut policy = (shell.policy)(place);
     policy.temp = Some(temp_in(&shell.folder));
-    let rules = Rules {
-        domains: fence.domains(),
-        ask: None,
-        upstream: shell.network.as_ref().and_then(|network| network.upstream.clone()),
-    };
+    let rules = Rules { domains: fence.domains(), ask: None, upstream: shell.network.upstream.clone() };
     let proxy = Proxy::start(&shell.folder.join("proxy.sock"), rules).map_err(|error| failed(&error))?;
     policy.network = Network::Proxy(proxy.socket().to_owned());
     let walled = shell.sandbox.wrap(&policy, program, args, &place.cwd).map_err(|error| failed(&error))?;
     let mut child = tokio::process::Command::new(&walled.program);
     child.args(&walled.args).current_dir(&place.cwd).kill_on_drop(true);
+    for name in &shell.withheld {
+        child.env_remove(name);
+    }
     let mut child = child.spawn().map_err(|error| failed(&error))?;
     let status = child.wait().await.map_err(|error| failed(&error))?;
     for refusal in proxy.refusals() {

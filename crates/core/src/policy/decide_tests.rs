@@ -90,6 +90,44 @@ fn the_table_of_modes() {
     }
 }
 
+// proves: S1, S7
+#[test]
+fn the_table_of_walls() {
+    use crate::policy::Walls;
+
+    let behind = |line, walls| match exec(line) {
+        Access::Exec(command) => Access::Exec(Box::new(Command { walls, ..*command })),
+        other => other,
+    };
+    let (free, held) = (Walls::Sandbox { free: true }, Walls::Sandbox { free: false });
+    let deny = [("Bash(make *)", Behaviour::Deny)];
+    let ask = [("Bash(make *)", Behaviour::Ask)];
+    type Row<'a> = (&'a [(&'a str, Behaviour)], &'a str, Mode, [&'a str; 4]);
+    let table: [Row<'_>; 9] = [
+        // None, held, free, Left
+        (&[], "make all", Mode::Default, ["ask", "ask", "allow", "ask"]),
+        (&[], "make all", Mode::DontAsk, ["deny", "deny", "allow", "deny"]),
+        (&[], "make all", Mode::Plan, ["ask", "ask", "ask", "ask"]),
+        (&[], "make all", Mode::Review, ["ask", "ask", "ask", "ask"]),
+        (&[], "make all", Mode::BypassPermissions, ["allow", "allow", "allow", "allow"]),
+        (&[], "mkdir a", Mode::Plan, ["deny", "deny", "deny", "deny"]),
+        (&[], "rm -rf /home", Mode::Default, ["hard", "hard", "hard", "hard"]),
+        (&deny, "make all", Mode::Default, ["deny", "deny", "deny", "deny"]),
+        (&ask, "make all", Mode::Default, ["hard", "hard", "hard", "hard"]),
+    ];
+    for (rules, line, mode, expected) in table {
+        for (walls, expected) in [Walls::None, held, free, Walls::Left].into_iter().zip(expected) {
+            let verdict = judge(rules, mode, "Bash", behind(line, walls));
+            assert_eq!(word(&verdict), expected, "{line} in {mode:?} with {walls:?}: {verdict:?}");
+            let outside = match &verdict {
+                Verdict::Ask(asking) => asking.reason.starts_with("it is to run outside the sandbox; "),
+                Verdict::Allow | Verdict::Deny(_) => continue,
+            };
+            assert_eq!(outside, walls == Walls::Left, "{verdict:?}");
+        }
+    }
+}
+
 #[test]
 fn deny_comes_before_ask_before_allow() {
     let (allow, ask, deny) =

@@ -73,6 +73,11 @@ pub fn is_read(name: &str) -> bool {
     ALL.iter().any(|variable| variable.names().iter().any(|known| known == name))
 }
 
+/// The full names of the variables that hold keys.
+pub fn secret_names() -> impl Iterator<Item = String> {
+    ALL.iter().filter(|variable| variable.kind == Kind::Secret).flat_map(Variable::names)
+}
+
 /// Makes a constant of each row, and the list of them all.
 macro_rules! variables {
     ($($name:ident $(($($also:literal),+))?: $naming:ident, $kind:expr, $meaning:literal;)+) => {

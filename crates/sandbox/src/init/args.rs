@@ -15,6 +15,8 @@ pub(crate) struct Args {
     pub(crate) unix_sockets: bool,
     /// Files and folders that may be written. Those that are missing are passed over.
     pub(crate) writable: Vec<PathBuf>,
+    /// What must be a mount that can't be written (bubblewrap).
+    pub(crate) held: Vec<PathBuf>,
     /// Becomes `TMPDIR`.
     pub(crate) temp: Option<PathBuf>,
     /// Seatbelt's profile.
@@ -55,6 +57,7 @@ const OPEN: &str = "--open";
 const PROXY: &str = "--proxy";
 const UNIX: &str = "--unix-sockets";
 const WRITE: &str = "--write";
+const HELD: &str = "--held";
 const TEMP: &str = "--temp";
 const PROFILE: &str = "--profile";
 const PROBE: &str = "--probe";
@@ -74,6 +77,9 @@ impl Args {
         }
         for path in &self.writable {
             words.extend([WRITE.into(), path.into()]);
+        }
+        for path in &self.held {
+            words.extend([HELD.into(), path.into()]);
         }
         if let Some(temp) = &self.temp {
             words.extend([TEMP.into(), temp.into()]);
@@ -99,7 +105,7 @@ impl Args {
             .find(|known| OsStr::new(known.as_str()) == wall)
             .ok_or(BadArgs::Unknown(wall))?;
         let (mut network, mut temp, mut profile) = (None, None, None);
-        let (mut writable, mut unix_sockets) = (Vec::new(), false);
+        let (mut writable, mut held, mut unix_sockets) = (Vec::new(), Vec::new(), false);
         let run = loop {
             let word = words.next().ok_or(BadArgs::NoCommand)?;
             let mut value = |name| words.next().ok_or(BadArgs::NoValue(name));
@@ -110,6 +116,7 @@ impl Args {
                 Some(TEMP) => once(&mut temp, PathBuf::from(value(TEMP)?), TEMP)?,
                 Some(PROFILE) => once(&mut profile, value(PROFILE)?, PROFILE)?,
                 Some(WRITE) => writable.push(PathBuf::from(value(WRITE)?)),
+                Some(HELD) => held.push(PathBuf::from(value(HELD)?)),
                 Some(UNIX) if !unix_sockets => unix_sockets = true,
                 Some(PROBE) => match words.next() {
                     None => break Run::Probe,
@@ -123,7 +130,7 @@ impl Args {
             }
         };
         let network = network.ok_or(BadArgs::NoNetwork)?;
-        Ok(Self { wall, network, unix_sockets, writable, temp, profile, run })
+        Ok(Self { wall, network, unix_sockets, writable, held, temp, profile, run })
     }
 }
 
@@ -157,6 +164,7 @@ mod tests {
                 network: match network { 0 => Network::Closed, 1 => Network::Open, _ => Network::Proxy(path(0)) },
                 unix_sockets,
                 writable: vec![path(1), path(2)],
+                held: vec![path(3)],
                 temp: temp.then(|| path(2)),
                 profile: (wall == 2).then(|| path(0).into()),
                 run: if probe { Run::Probe } else {

@@ -14,7 +14,7 @@ use crate::Wall;
 const LEAST: ABI = ABI::V3;
 
 /// Folders that belong to the sandbox behind bubblewrap.
-const INSIDE: &[&str] = &["/dev", "/proc", "/run", "/tmp", "/var/tmp"];
+pub(super) const INSIDE: &[&str] = &["/dev", "/proc", "/run", "/tmp", "/var/tmp"];
 /// Devices that programs write to, where the machine's own are seen.
 const DEVICES: &[&str] = &[
     "/dev/null",

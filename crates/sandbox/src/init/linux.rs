@@ -1,14 +1,15 @@
 //! The steps on Linux, in an order that each of them still allows: the last one forbids the others.
 
 use std::net::{Ipv4Addr, TcpListener};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Args, InitError, Run, capabilities, forward as forwarder, landlock, seccomp};
+use super::{Args, InitError, Run, capabilities, forward as forwarder, landlock, mounts, seccomp};
 use crate::{Network, Wall};
 
 /// Starts the forwarder; says on which port of 127.0.0.1 it listens.
 pub(super) fn forward(args: &Args, socket: &Path) -> Result<u16, InitError> {
+    leave_terminal();
     // Without a network of its own, the port would be open to all programs of the machine.
     if args.wall != Wall::Bubblewrap {
         return Err(InitError::Step("proxy", "only behind bubblewrap".into()));
@@ -33,6 +34,13 @@ pub(super) fn enclose(args: &Args, _port: Option<u16>) -> Result<Option<Command>
         return Err(InitError::Wall(args.wall));
     }
     leave_terminal();
+    if args.wall == Wall::Bubblewrap {
+        let step = InitError::step("mounts");
+        let list = std::fs::read("/proc/self/mountinfo").map_err(&step)?;
+        let inside = landlock::INSIDE.iter().map(Path::new);
+        let writable: Vec<&Path> = args.writable.iter().map(PathBuf::as_path).chain(inside).collect();
+        mounts::verify(&list, &writable, &args.held).map_err(InitError::step("mounts"))?;
+    }
     capabilities::drop_all().map_err(InitError::step("capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(InitError::step("no_new_privs"))?;
     landlock::restrict(args.wall, &args.writable).map_err(InitError::step("landlock"))?;

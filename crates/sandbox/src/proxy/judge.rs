@@ -15,8 +15,8 @@ use super::target::{Host, Target, Zone};
 
 /// How many refusals are kept.
 const REFUSALS_MOST: usize = 32;
-/// How many answers are kept for the life of a proxy; past them, hosts in no list are refused.
-const ANSWERS_MOST: usize = 256;
+/// How many hosts are asked about in the life of a proxy; further ones that are in no list are refused.
+const ANSWERS_MOST: usize = 16;
 /// How long an answer is awaited.
 const ASK_LIMIT: Duration = Duration::from_mins(10);
 

@@ -114,14 +114,13 @@ impl Launch {
             Some(plan) => Some(plan.build(&self.program, &args).map_err(LaunchError::NoSandbox)?),
             None => None,
         };
-        let mut command = match &inside {
+        let mut command = if let Some(inside) = &inside {
             // It leads a group of its own.
-            Some(inside) => Command::from(inside.command()),
-            None => {
-                let mut command = Command::new(&self.program);
-                command.args(&args).process_group(0);
-                command
-            }
+            Command::from(inside.command())
+        } else {
+            let mut command = Command::new(&self.program);
+            command.args(&args).process_group(0);
+            command
         };
         command
             .current_dir(&self.cwd)

@@ -11,7 +11,7 @@ use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
-use troupe_core::policy::Command;
+use troupe_core::policy::{Command, Mode};
 use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::state::Effect;
@@ -23,7 +23,7 @@ use super::process::{COMMAND_MOST, Launch};
 use super::prologue::{LastFolder, Parts, Prologue};
 use super::render::{self, FAILURE_CHARS};
 use super::run::{self, Finished, Link, Plan, TERM_GRACE};
-use super::sandbox::{self, Door, Sandboxing, ShellSandbox, Side};
+use super::sandbox::{self, Door, Sandboxing, ShellSandbox};
 use super::snapshot;
 use super::spool::{Bounds, SpoolError};
 
@@ -80,7 +80,7 @@ impl Bash {
             )},
             "description": {"type": "string", "description": "what it does, in 5 to 10 words"},
             "run_in_background": {"type": "boolean"},
-            "dangerouslyDisableSandbox": {"type": "boolean", "description": leaving(&options.sandbox)}
+            "dangerouslyDisableSandbox": {"type": "boolean", "description": options.sandbox.leaving()}
         });
         if !options.background
             && let Some(properties) = properties.as_object_mut()
@@ -95,7 +95,7 @@ impl Bash {
         });
         let spec = ToolSpec {
             name: "Bash".into(),
-            description: description(&options.sandbox).into(),
+            description: options.sandbox.described(include_str!("bash.md").trim_end()).into(),
             input_schema: Arc::new(schema),
         };
         Self { spec, options, snapshot: OnceCell::new() }
@@ -112,12 +112,7 @@ impl Bash {
         )]
         let asked = input.get("timeout").and_then(Value::as_f64).map(|ms| ms as u64);
         let parsed = parse(&command);
-        let sandbox = match &self.options.sandbox {
-            Sandboxing::On(sandbox) if sandbox.side(input, &parsed) == Side::Inside => {
-                Some(Arc::clone(sandbox))
-            }
-            Sandboxing::On(_) | Sandboxing::Off | Sandboxing::Refused(_) => None,
-        };
+        let sandbox = self.options.sandbox.around(input, &parsed);
         Ok(Request {
             parsed,
             sandbox,
@@ -193,6 +188,7 @@ impl Bash {
                 place: cx.place.clone(),
                 prologue: prologue.as_ref().map(|prologue| prologue.path().to_owned()),
                 door: Door {
+                    asks: cx.state.mode != Mode::DontAsk,
                     agent: cx.me.clone(),
                     call: cx.call.clone(),
                     supervisor: Arc::clone(&cx.supervisor),
@@ -272,9 +268,7 @@ impl Tool for Bash {
 
     fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
         let mut command = parse(command_of(input)?);
-        if let Sandboxing::On(sandbox) = &self.options.sandbox {
-            command.walls = sandbox.walls(sandbox.side(input, &command), at);
-        }
+        command.walls = self.options.sandbox.walls(input, &command, at);
         Ok(vec![Access::Exec(Box::new(command))])
     }
 
@@ -284,23 +278,6 @@ impl Tool for Bash {
 
     fn title(&self, input: &Value) -> Title {
         Title { text: title_of(input) }
-    }
-}
-
-/// The tool's text: two lines more where there is a sandbox.
-fn description(sandbox: &Sandboxing) -> String {
-    let text = include_str!("bash.md").trim_end();
-    match sandbox {
-        Sandboxing::On(_) => format!("{text}\n{}", include_str!("sandbox.md").trim_end()),
-        Sandboxing::Off | Sandboxing::Refused(_) => text.to_owned(),
-    }
-}
-
-/// What is true of `dangerouslyDisableSandbox`.
-fn leaving(sandbox: &Sandboxing) -> &'static str {
-    match sandbox {
-        Sandboxing::On(sandbox) if sandbox.allow_unsandboxed => "run outside the sandbox; a person is asked",
-        Sandboxing::On(_) | Sandboxing::Off | Sandboxing::Refused(_) => "no effect",
     }
 }
 

@@ -135,7 +135,8 @@ impl Fence {
         ShellSandbox {
             sandbox,
             policy: Arc::new(move |place| fence.policy(place, &shown)),
-            network: Some(network),
+            network,
+            withheld: var::secret_names().collect(),
             folder,
             auto_allow: settings.auto_allow,
             allow_unsandboxed: settings.allow_unsandboxed,

@@ -9,6 +9,7 @@ mod permissions;
 mod printing;
 mod provider;
 mod questions;
+mod sandbox;
 mod server;
 mod sessions;
 mod signals;

@@ -28,6 +28,8 @@ pub(crate) struct Plan {
 
 /// Who can be asked about a host.
 pub(crate) struct Door {
+    /// Whether the agent's mode lets anything be asked.
+    pub(crate) asks: bool,
     pub(crate) agent: AgentId,
     pub(crate) call: CallId,
     pub(crate) supervisor: Arc<dyn Supervisor>,
@@ -52,21 +54,21 @@ impl Plan {
         let mut policy = (sandbox.policy)(&place);
         policy.temp = Some(sandbox.temp());
         policy.writable.extend(prologue);
-        let proxy = match &sandbox.network {
-            None => None,
-            Some(network) => {
-                let rules = Rules {
-                    domains: network.domains.clone(),
-                    ask: network.asks.then(|| door.ask()),
-                    upstream: network.upstream.clone(),
-                };
-                let started = Proxy::start(&socket(&sandbox.folder), rules);
-                Some(started.map_err(|error| format!("the sandbox's proxy does not start: {error}"))?)
-            }
+        let proxy = if sandbox.has_network() {
+            let network = &sandbox.network;
+            let rules = Rules {
+                domains: network.domains.clone(),
+                ask: (network.asks && door.asks).then(|| door.ask()),
+                upstream: network.upstream.clone(),
+            };
+            let started = Proxy::start(&socket(&sandbox.folder), rules);
+            Some(started.map_err(|error| format!("the sandbox's proxy does not start: {error}"))?)
+        } else {
+            None
         };
         policy.network = match &proxy {
             Some(proxy) => Network::Proxy(proxy.socket().to_owned()),
-            None => Network::Open,
+            None => Network::Closed,
         };
         let walled =
             sandbox.sandbox.wrap(&policy, program, args, &place.cwd).map_err(|error| error.to_string())?;
@@ -114,7 +116,11 @@ impl Door {
 impl Inside {
     /// The command, ready for its environment and its pipes.
     pub(crate) fn command(&self) -> std::process::Command {
-        self.walled.command()
+        let mut command = self.walled.command();
+        for name in &self.sandbox.withheld {
+            command.env_remove(name);
+        }
+        command
     }
 
     /// What is to be told of its refusals once it has ended.

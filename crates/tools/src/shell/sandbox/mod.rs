@@ -13,7 +13,7 @@ use serde_json::Value;
 use troupe_core::policy::{Command, Walls};
 use troupe_core::ports::tool::Place;
 use troupe_sandbox::proxy::{Domains, Upstream};
-use troupe_sandbox::{Policy, Sandbox};
+use troupe_sandbox::{Policy, Sandbox, Wall};
 
 pub use excluded::Excluded;
 pub(super) use inside::{Door, Inside, Plan};
@@ -40,8 +40,10 @@ pub struct ShellSandbox {
     pub sandbox: Sandbox,
     /// What a command may touch.
     pub policy: PolicyAt,
-    /// What it may reach; none leaves the network open.
-    pub network: Option<NetworkRules>,
+    /// What it may reach. Behind a wall that can't lead to a proxy ([`Wall::Landlock`]), nothing.
+    pub network: NetworkRules,
+    /// Variables that commands in it do not get: the harness's own keys.
+    pub withheld: Vec<String>,
     /// A folder that only this user may enter, which lasts as long as the session: sockets and prologues lie in it.
     pub folder: PathBuf,
     /// Whether commands in it run without a question, where the walls can hold all that they should.
@@ -67,7 +69,7 @@ pub struct NetworkRules {
 
 /// Where a call's command runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     Inside,
     /// Outside, since its call asks for that.
     Left,
@@ -75,8 +77,42 @@ pub(super) enum Side {
     Excluded,
 }
 
+impl Sandboxing {
+    /// The text for the model: two lines more where there is a sandbox.
+    pub(super) fn described(&self, text: &str) -> String {
+        match self {
+            Self::On(_) => format!("{text}\n{}", include_str!("sandbox.md").trim_end()),
+            Self::Off | Self::Refused(_) => text.to_owned(),
+        }
+    }
+
+    /// What is true of `dangerouslyDisableSandbox`.
+    pub(super) fn leaving(&self) -> &'static str {
+        match self {
+            Self::On(sandbox) if sandbox.allow_unsandboxed => "run outside the sandbox; a person is asked",
+            Self::On(_) | Self::Off | Self::Refused(_) => "no effect",
+        }
+    }
+
+    /// The sandbox that a call's command runs in.
+    pub(super) fn around(&self, input: &Value, parsed: &Command) -> Option<Arc<ShellSandbox>> {
+        match self {
+            Self::On(sandbox) if sandbox.side(input, parsed) == Side::Inside => Some(Arc::clone(sandbox)),
+            Self::On(_) | Self::Off | Self::Refused(_) => None,
+        }
+    }
+
+    /// What stands around a call's command, for the policy that judges it.
+    pub(super) fn walls(&self, input: &Value, parsed: &Command, at: &Place) -> Walls {
+        match self {
+            Self::On(sandbox) => sandbox.walls(sandbox.side(input, parsed), at),
+            Self::Off | Self::Refused(_) => Walls::None,
+        }
+    }
+}
+
 impl ShellSandbox {
-    pub(super) fn side(&self, input: &Value, parsed: &Command) -> Side {
+    fn side(&self, input: &Value, parsed: &Command) -> Side {
         let leaves = input.get("dangerouslyDisableSandbox").and_then(Value::as_bool).unwrap_or(false);
         if leaves && self.allow_unsandboxed {
             Side::Left
@@ -87,9 +123,8 @@ impl ShellSandbox {
         }
     }
 
-    /// What stands around a command, for the policy that judges it. Looks at the disk for links where there should
-    /// be files.
-    pub(super) fn walls(&self, side: Side, at: &Place) -> Walls {
+    /// Looks at the disk for links where there should be files.
+    fn walls(&self, side: Side, at: &Place) -> Walls {
         match side {
             Side::Left => Walls::Left,
             Side::Excluded => Walls::None,
@@ -99,6 +134,10 @@ impl ShellSandbox {
                 Walls::Sandbox { free: self.auto_allow && holds() }
             }
         }
+    }
+
+    fn has_network(&self) -> bool {
+        self.sandbox.wall() != Wall::Landlock
     }
 
     /// Where commands keep what need not last.

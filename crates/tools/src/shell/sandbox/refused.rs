@@ -2,7 +2,7 @@
 //! what the output says of paths that the policy holds.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use troupe_core::policy::absolute;
 use troupe_core::ports::tool::Place;
@@ -48,9 +48,12 @@ impl Refused {
             let output = String::from_utf8_lossy(&output[output.len().saturating_sub(LOOKED_MOST)..]);
             found.extend(self.paths(&output).iter().map(|path| format!("access to {}", path.display())));
             let past = NETWORK.iter().any(|words| output.contains(words));
-            if self.hosts.is_empty() && past && self.policy.network != Network::Open {
-                found.push("network access that does not use the proxy of HTTP_PROXY".into());
-            }
+            let what = match self.policy.network {
+                Network::Closed => Some("network access: there is none here"),
+                Network::Proxy(_) => Some("network access that does not use the proxy of HTTP_PROXY"),
+                Network::Open => None,
+            };
+            found.extend(what.filter(|_| self.hosts.is_empty() && past).map(str::to_owned));
         }
         found.retain(|what| !self.is_ignored(command, what));
         let more = found.len().saturating_sub(NAMED_MOST);
@@ -85,7 +88,14 @@ impl Refused {
         });
         let mut paths = BTreeSet::new();
         for (before, after, words) in complaints {
-            paths.extend(tokens(before).chain(tokens(after)).filter_map(|token| self.held(token, words)));
+            let of = |tokens: &[&str]| -> Vec<PathBuf> {
+                tokens.iter().filter_map(|token| self.held(token, words)).collect()
+            };
+            let quoted: Vec<&str> = quoted(before).chain(quoted(after)).collect();
+            let bare: Vec<&str> = bare(before).chain(bare(after)).collect();
+            // What stands in quotes is the path; its parts are none.
+            let named = of(&quoted);
+            paths.extend(if named.is_empty() { of(&bare) } else { named });
         }
         paths
     }
@@ -94,31 +104,35 @@ impl Refused {
     fn held(&self, token: &str, words: &str) -> Option<PathBuf> {
         let place = &self.place;
         let path = absolute(token, &place.cwd, &place.home);
-        let names_a_path = token.contains('/') || path.symlink_metadata().is_ok();
         let inside = |list: &[PathBuf]| list.iter().any(|held| path.starts_with(held));
-        let writable =
-            inside(&self.policy.writable) || self.policy.temp.as_deref().is_some_and(|_| in_temp(&path));
         // A folder that holds a carve-out can't be moved, so it counts too.
-        let around = self.policy.read_only.iter().any(|held| held.starts_with(&path));
+        let around = self.policy.read_only.iter().any(|held| held.starts_with(&path)) && path != place.cwd;
+        let known = around || inside(&self.policy.read_only);
+        let names_a_path = token.contains('/') || known || path.symlink_metadata().is_ok();
         let held = match words {
-            "Read-only file system" => !writable || inside(&self.policy.read_only) || around,
-            "Device or resource busy" => inside(&self.policy.read_only) || around,
+            // Nothing else makes a file system read-only here.
+            "Read-only file system" => true,
+            "Device or resource busy" => known,
             _ => inside(&self.policy.read_only) || inside(&self.policy.hidden),
         };
         (names_a_path && held).then_some(path)
     }
 }
 
-fn in_temp(path: &Path) -> bool {
-    path.starts_with("/tmp") || path.starts_with("/var/tmp")
+/// Quotes that programs put around a path.
+const QUOTES: [char; 5] = ['\'', '"', '‘', '’', '`'];
+
+/// What stands in quotes: `touch: cannot touch 'a b': …`.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split(QUOTES).skip(1).step_by(2).filter(|token| !token.is_empty())
 }
 
-/// What may be a path in a line such as `touch: cannot touch 'a b': …` or `error: x/y: …`.
-fn tokens(line: &str) -> impl Iterator<Item = &str> {
-    let quoted = line.split(['\'', '"', '‘', '’', '`']).skip(1).step_by(2);
-    let words =
-        line.split_whitespace().map(|word| word.trim_matches([':', ',', '\'', '"', '‘', '’', '`', '(', ')']));
-    quoted.chain(words).filter(|token| !token.is_empty())
+/// Words that may be a path: `error: x/y: …`.
+fn bare(line: &str) -> impl Iterator<Item = &str> {
+    let words = line.split_whitespace();
+    words
+        .map(|word| word.trim_matches(|c| QUOTES.contains(&c) || ":,()".contains(c)))
+        .filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -132,6 +146,7 @@ mod tests {
                 writable: vec!["/w".into()],
                 read_only: vec!["/w/.git/config".into(), "/w/.git/hooks".into()],
                 hidden: vec!["/h/.ssh".into()],
+                network: Network::Proxy("/p".into()),
                 ..Policy::default()
             },
             place: Place {

@@ -1,0 +1,93 @@
+//! Calls that a sandbox may refuse, one a run.
+
+#![allow(clippy::print_stdout, reason = "it is run by tests, for what it says")]
+#![allow(unsafe_code, reason = "the calls are made as an attacker would")]
+
+use std::ffi::OsString;
+use std::io::{self, Read as _};
+use std::net::{TcpStream, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
+use std::process::ExitCode;
+
+/// Makes the attempt and prints "done" or "refused: …".
+pub(crate) fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let words: Vec<String> = args.filter_map(|word| word.into_string().ok()).collect();
+    match attempt(&words.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(said) => println!("done{said}"),
+        Err(error) => println!("refused: {error}"),
+    }
+    ExitCode::SUCCESS
+}
+
+fn attempt(words: &[&str]) -> io::Result<String> {
+    let silent = |()| String::new();
+    match words {
+        ["unix", path] => UnixStream::connect(path).map(|_| String::new()),
+        ["abstract", name] => {
+            UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?).map(|_| String::new())
+        }
+        // One end of a pair, connected to something else.
+        ["unix-datagram", path] => UnixDatagram::pair()?.0.connect(path).map(silent),
+        ["pair"] => UnixStream::pair().map(|_| String::new()),
+        ["tcp", address] => {
+            let mut said = String::new();
+            TcpStream::connect(address)?.read_to_string(&mut said)?;
+            Ok(format!(" {said}"))
+        }
+        ["udp", address] => UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", address).map(|_| String::new()),
+        ["socket", family, kind, protocol] => socket(number(family)?, number(kind)?, number(protocol)?),
+        ["kill", pid] => result(
+            // SAFETY: no memory is involved.
+            unsafe { libc::kill(number(pid)?, 0) }.into(),
+        ),
+        ["ptrace", pid] => result(
+            // SAFETY: attaches only; no address is passed.
+            unsafe { libc::ptrace(libc::PTRACE_SEIZE, number(pid)?, 0, 0) },
+        ),
+        ["unshare-user"] => result(
+            // SAFETY: the program has one thread.
+            unsafe { libc::unshare(libc::CLONE_NEWUSER) }.into(),
+        ),
+        ["clone-user"] => {
+            let flags = libc::CLONE_NEWUSER | libc::SIGCHLD;
+            // SAFETY: like fork; the child ends at once.
+            match unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) } {
+                0 => std::process::exit(0),
+                pid => result(pid),
+            }
+        }
+        ["call", call] => result(
+            // SAFETY: all arguments are zero, which no call takes for an address to write to.
+            unsafe { libc::syscall(number(call)?.into(), 0, 0, 0, 0, 0, 0) },
+        ),
+        ["type", fd] => result(
+            // SAFETY: the request reads one byte.
+            unsafe { libc::ioctl(number(fd)?, libc::TIOCSTI, c"x".as_ptr()) }.into(),
+        ),
+        ["open-files"] => {
+            let mut names: Vec<String> = std::fs::read_dir("/proc/self/fd")?
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            // The last one is that of the list.
+            names.pop();
+            Ok(format!(" {}", names.join(" ")))
+        }
+        _ => Err(io::Error::other("no such attempt")),
+    }
+}
+
+fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<String> {
+    // SAFETY: makes a socket, which ends with the program.
+    result(unsafe { libc::socket(family, kind, protocol) }.into())
+}
+
+fn number(word: &str) -> io::Result<i32> {
+    word.parse().map_err(io::Error::other)
+}
+
+fn result(code: i64) -> io::Result<String> {
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(String::new()) }
+}

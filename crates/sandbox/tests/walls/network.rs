@@ -1,0 +1,209 @@
+//! What may be reached.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::thread::{self, JoinHandle};
+
+use troupe_sandbox::{Network, Policy};
+
+use crate::world::{World, as_root_and_as_user};
+
+/// Answers one connection with a line, and gives what it was sent first.
+fn answer_once(listener: UnixListener) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut request = vec![0; 4096];
+        let read = stream.read(&mut request).unwrap();
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nby proxy\n")
+            .unwrap();
+        String::from_utf8_lossy(&request[..read]).into_owned()
+    })
+}
+
+fn with_proxy(world: &World) -> (Policy, UnixListener) {
+    let socket = world.path("proxy.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    (Policy { network: Network::Proxy(socket), ..world.policy() }, listener)
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn the_proxy_is_the_only_way_out(world: World on Bubblewrap) {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = tcp.local_addr().unwrap().to_string();
+        let (policy, listener) = with_proxy(&world);
+        let proxy = answer_once(listener);
+        let out = world.sh_with(
+            &policy,
+            &format!("curl -sS http://example.invalid/a; curl -sS --noproxy '*' http://{address}/b; echo $no_proxy"),
+        );
+        assert!(out.text.starts_with("by proxy\n"), "{}", out.text);
+        assert!(out.text.contains("Failed to connect") || out.text.contains("Couldn't connect"), "{}", out.text);
+        assert!(out.text.ends_with("localhost,127.0.0.1,::1\n"), "{}", out.text);
+        assert!(proxy.join().unwrap().starts_with("GET http://example.invalid/a HTTP/1.1"));
+        tcp.set_nonblocking(true).unwrap();
+        assert!(tcp.accept().is_err(), "nobody came");
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn nothing_else_is_reached(world: World on Bubblewrap) {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        udp.set_nonblocking(true).unwrap();
+        let unix = world.path("outside/docker.sock");
+        let _unix = UnixListener::bind(&unix).unwrap();
+        let name = format!("troupe-test-{}", std::process::id());
+        let _hidden = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let datagrams = world.path("outside/log.sock");
+        let _datagrams = std::os::unix::net::UnixDatagram::bind(&datagrams).unwrap();
+        let (tcp, to) = (tcp.local_addr().unwrap().to_string(), udp.local_addr().unwrap().to_string());
+        let attempts: [&[&str]; 3] = [
+            &["unix", unix.to_str().unwrap()],
+            &["abstract", &name],
+            &["unix-datagram", datagrams.to_str().unwrap()],
+        ];
+        assert_eq!(world.attempt_outside(&["udp", &to]), "done\n");
+        let (policy, _listener) = with_proxy(&world);
+        let open = Policy { network: Network::Open, ..world.policy() };
+        for attempt in attempts {
+            assert_eq!(world.attempt_outside(attempt), "done\n", "{attempt:?} is worth something");
+            let policies = [&policy, &world.policy()];
+            // An open network is one of addresses: the machine's sockets stay closed.
+            for policy in policies.into_iter().chain([&open]) {
+                let out = world.attempt(policy, attempt);
+                assert!(out.starts_with("refused"), "{attempt:?}: {out}");
+            }
+        }
+        // What is sent to this address stays in the command's own network; another is not even there.
+        world.attempt(&policy, &["udp", &to]);
+        assert!(world.attempt(&policy, &["udp", "192.0.2.1:9"]).contains("unreachable"));
+        let mut buffer = [0; 16];
+        assert_eq!(udp.recv(&mut buffer).unwrap(), 5, "that from outside");
+        assert!(udp.recv(&mut buffer).is_err(), "none from inside");
+        assert!(world.attempt(&world.policy(), &["tcp", &tcp]).starts_with("refused"));
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn kinds_of_sockets(world: World on Bubblewrap) {
+        let policy = world.policy();
+        let try_one = |family: i32, kind: i32, protocol: i32| {
+            let words = [family, kind, protocol].map(|number| number.to_string());
+            world.attempt(&policy, &["socket", &words[0], &words[1], &words[2]])
+        };
+        let cloexec = libc::SOCK_CLOEXEC;
+        for (family, kind, protocol) in [
+            (libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+            (libc::AF_INET6, libc::SOCK_RAW | cloexec, libc::IPPROTO_ICMPV6),
+            (libc::AF_PACKET, libc::SOCK_RAW, 0),
+            (libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_KOBJECT_UEVENT),
+            (libc::AF_VSOCK, libc::SOCK_STREAM, 0),
+            (libc::AF_ALG, libc::SOCK_SEQPACKET, 0),
+            (libc::AF_UNIX, libc::SOCK_STREAM, 0),
+        ] {
+            let out = try_one(family, kind, protocol);
+            assert!(out.contains("not permitted"), "{family} {kind} {protocol}: {out}");
+        }
+        for (family, kind, protocol) in [
+            (libc::AF_INET, libc::SOCK_STREAM | cloexec, 0),
+            (libc::AF_INET6, libc::SOCK_DGRAM, 0),
+            (libc::AF_NETLINK, libc::SOCK_RAW | cloexec, libc::NETLINK_ROUTE),
+        ] {
+            assert_eq!(try_one(family, kind, protocol), "done\n", "{family} {kind} {protocol}");
+        }
+        assert_eq!(world.attempt(&policy, &["pair"]), "done\n");
+        let unix = Policy { unix_sockets: true, ..policy.clone() };
+        assert_eq!(world.attempt(&unix, &["socket", "1", "1", "0"]), "done\n");
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    /// Where Unix sockets are allowed, the machine's own are still not seen, except for those that are shown.
+    fn allowed_unix_sockets_are_those_that_are_seen(world: World on Bubblewrap) {
+        let dir = tempfile::tempdir_in("/tmp").unwrap();
+        let (seen, unseen) = (dir.path().join("seen"), dir.path().join("unseen"));
+        let _listeners = [&seen, &unseen].map(|path| UnixListener::bind(path).unwrap());
+        let policy = Policy { unix_sockets: true, shown: vec![seen.clone()], ..world.policy() };
+        assert_eq!(world.attempt(&policy, &["unix", seen.to_str().unwrap()]), "done\n");
+        assert!(world.attempt(&policy, &["unix", unseen.to_str().unwrap()]).starts_with("refused"));
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    /// The forwarder may make Unix sockets, so nobody may get hold of it.
+    fn the_forwarder_is_out_of_reach(world: World on Bubblewrap) {
+        let (policy, _listener) = with_proxy(&world);
+        let init = world.path("bin/init");
+        let out = world.sh_with(
+            &policy,
+            &format!(
+                "for p in /proc/[0-9]*; do p=${{p#/proc/}}; [ $p = 1 ] || [ $p = $$ ] || [ $p = self ] || \
+                 {init} try kill $p; {init} try ptrace $p; : > /proc/$p/mem; done 2>&1; true",
+                init = init.display()
+            ),
+        );
+        // This shell traces nobody; of the others, the forwarder alone has the name of the init.
+        let other = world.sh_with(&policy, "cat /proc/[0-9]*/comm | sort | uniq -c | tr -s ' '");
+        assert!(other.text.contains(" 1 init\n"), "there is one: {}", other.text);
+        assert!(out.text.contains("refused: Operation not permitted"), "{}", out.text);
+        // Itself may be signalled, and the shell, which is its parent; nothing else is done.
+        let forwarder = world.sh_with(
+            &policy,
+            &format!(
+                "for p in $(grep -lx init /proc/[0-9]*/comm); do p=${{p#/proc/}}; p=${{p%/comm}}; \
+                 {init} try kill $p; {init} try ptrace $p; cat /proc/$p/environ; done 2>&1",
+                init = init.display()
+            ),
+        );
+        let said: Vec<&str> = forwarder.text.lines().collect();
+        assert_eq!(said.len(), 3, "{}", forwarder.text);
+        assert!(said[..2].iter().all(|line| line.contains("refused: Operation not permitted")), "{said:?}");
+        assert!(said[2].contains("Permission denied"), "{said:?}");
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    /// Many at a time, large, and half closed: all bytes arrive.
+    fn the_forwarder_passes_all(world: World on Bubblewrap) {
+        let (policy, listener) = with_proxy(&world);
+        let served = thread::spawn(move || {
+            for _ in 0..20 {
+                let (mut stream, _) = listener.accept().unwrap();
+                thread::spawn(move || {
+                    let mut request = [0; 4096];
+                    let _ = stream.read(&mut request).unwrap();
+                    let body = vec![b'x'; 300_000];
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+                    stream.write_all(head.as_bytes()).unwrap();
+                    stream.write_all(&body).unwrap();
+                });
+            }
+        });
+        let out = world.sh_with(
+            &policy,
+            "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do curl -sS http://a.invalid/ -o $i & done; wait; \
+             wc -c [0-9]* | grep -c ' *300000 '",
+        );
+        assert_eq!(out.text, "20\n");
+        served.join().unwrap();
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn a_proxy_that_is_gone_is_an_error_of_the_client(world: World on Bubblewrap) {
+        let (policy, listener) = with_proxy(&world);
+        drop(listener);
+        let out = world.sh_with(&policy, "curl -sS -m 10 http://a.invalid/; echo $?");
+        assert!(!out.text.ends_with("\n0\n") && out.text.contains("curl:"), "{}", out.text);
+    }
+}
