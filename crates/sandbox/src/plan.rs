@@ -92,8 +92,10 @@ pub(crate) fn layers(mounts: Vec<Mount>) -> Vec<Mount> {
     let mut all: Vec<Mount> = needed.values().map(|mount| (*mount).clone()).collect();
     for carved in needed.values().filter(|mount| mount.access == Access::ReadOnly) {
         for parent in carved.path.ancestors().skip(1) {
-            let holds = over(&by_path, Some(parent)).is_some_and(|mount| mount.access == Access::Writable);
-            let inner = over(&by_path, parent.parent()).is_some_and(|mount| mount.access == Access::Writable);
+            // Below a folder that another stands in for, the folder itself is not to come into sight.
+            let writable = |mount: &Mount| mount.access == Access::Writable && mount.source.is_none();
+            let holds = over(&by_path, Some(parent)).is_some_and(writable);
+            let inner = over(&by_path, parent.parent()).is_some_and(writable);
             if holds && inner && !all.iter().any(|mount| mount.path == parent) {
                 all.push(Mount::folder(parent, Access::Writable));
             }
@@ -216,6 +218,19 @@ mod tests {
         assert_eq!(shown(mounts.clone()), expected);
         mounts.reverse();
         assert_eq!(shown(mounts), expected);
+    }
+
+    // proves: X8
+    #[test]
+    fn what_lies_around_a_workspace_in_the_temporary_files_stays_out_of_sight() {
+        use Access::{ReadOnly, Shown, Writable};
+        let temp = Mount { source: Some("/private".into()), ..Mount::folder("/tmp", Writable) };
+        let mounts =
+            vec![mount("/", Shown), temp, mount("/tmp/a/ws", Writable), mount("/tmp/a/ws/.husky", ReadOnly)];
+        assert_eq!(
+            shown(mounts),
+            ["Shown /", "Writable /tmp", "Writable /tmp/a/ws", "ReadOnly /tmp/a/ws/.husky"]
+        );
     }
 
     // proves: S7
