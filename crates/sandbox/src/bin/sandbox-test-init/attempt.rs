@@ -6,9 +6,11 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _};
 use std::net::{TcpStream, UdpSocket};
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
 
 /// Makes the attempt and prints "done" or "refused: …".
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -65,6 +67,7 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             // SAFETY: the request reads one byte.
             unsafe { libc::ioctl(number(fd)?, libc::TIOCSTI, c"x".as_ptr()) }.into(),
         ),
+        ["terminal", program, args @ ..] => terminal(program, args),
         ["open-files"] => {
             let mut names: Vec<String> = std::fs::read_dir("/proc/self/fd")?
                 .flatten()
@@ -77,6 +80,29 @@ fn attempt(words: &[&str]) -> io::Result<String> {
         }
         _ => Err(io::Error::other("no such attempt")),
     }
+}
+
+/// Runs a program in a terminal of its own, as the child of the one that leads the session there.
+fn terminal(program: &str, args: &[&str]) -> io::Result<String> {
+    let (mut person, mut program_side) = (-1, -1);
+    let null = std::ptr::null_mut();
+    // SAFETY: the two numbers are this function's, and the rest may be absent.
+    result(
+        unsafe { libc::openpty(&raw mut person, &raw mut program_side, null, null.cast(), null.cast()) }
+            .into(),
+    )?;
+    // SAFETY: both were just opened, and nobody else has them.
+    let (_person, stdin) = unsafe { (OwnedFd::from_raw_fd(person), OwnedFd::from_raw_fd(program_side)) };
+    let mut leader = Command::new("/bin/sh");
+    leader.args(["-c", "\"$@\"; true", "sh", program]).args(args).stdin(stdin);
+    // SAFETY: only system calls.
+    unsafe {
+        leader.pre_exec(|| {
+            rustix::process::setsid()?;
+            result(libc::ioctl(0, libc::TIOCSCTTY, 0).into()).map(drop)
+        });
+    }
+    leader.status().map(|_| String::new())
 }
 
 fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<String> {
