@@ -22,7 +22,7 @@ struct Case {
     mode: Mode,
 }
 
-const WORKSPACE: &str = "/home/ann/code/project";
+const WORKSPACE: &str = "/w/project";
 
 fn cases() -> Vec<Case> {
     let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../cases/bash-permissions.jsonl");
@@ -44,7 +44,7 @@ fn case(case: &Value) -> Option<Case> {
 }
 
 fn place() -> Place {
-    Place { cwd: WORKSPACE.into(), home: "/home/ann".into(), roots: vec![WORKSPACE.into()], scratch: vec![] }
+    Place { cwd: WORKSPACE.into(), home: "/h".into(), roots: vec![WORKSPACE.into()], scratch: vec![] }
 }
 
 /// Every line once: divide by their number for the mean of one.
