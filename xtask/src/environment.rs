@@ -16,6 +16,12 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
+/// Where the user's caches lie.
+pub(crate) fn cache() -> Option<PathBuf> {
+    let chosen = read("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    chosen.or_else(|| Some(PathBuf::from(read("HOME")?).join(".cache")))
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 fn read(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -1,4 +1,5 @@
-//! The Python packages of the tests, in an environment of their own under the target folder.
+//! The Python packages of the tests, in an environment of their own: in the user's cache folder, so that all
+//! checkouts share it and only the first one needs the network; else under the target folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,15 +7,17 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::needs::PYTHON_REQUIREMENTS;
-use crate::process;
 use crate::project::Project;
+use crate::{environment, process};
 
 /// Makes the environment, or takes the one made before from the same list; gives its interpreter.
 pub(super) fn ensure(project: &Project) -> Result<PathBuf> {
     let list = project.root.join(PYTHON_REQUIREMENTS);
     let wanted =
         std::fs::read_to_string(&list).with_context(|| format!("failed to read {}", list.display()))?;
-    let folder = project.target.join("test-env").join("py");
+    let cache = environment::cache().unwrap_or_else(|| project.target.clone());
+    // A list that changes gets an environment beside the old one, which another checkout may be using.
+    let folder = cache.join("troupe-test-env").join(format!("py-{:016x}", digest(&wanted)));
     let interpreter = folder.join("bin").join("python");
     if is_made(&folder, &wanted) {
         println!("set-up: Python packages are there from before");
@@ -37,6 +40,12 @@ pub(super) fn ensure(project: &Project) -> Result<PathBuf> {
     std::fs::write(stamp(&folder), wanted).context("failed to note which Python packages are there")?;
     println!("set-up: Python packages are in {}", folder.display());
     Ok(interpreter)
+}
+
+/// FNV-1a: the same on every machine and with every compiler.
+fn digest(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// True when a whole environment was made from that list.
