@@ -205,7 +205,7 @@ as_root_and_as_user! {
         let (policy, listener) = with_proxy(&world);
         let served = thread::spawn(move || {
             let serve = || {
-                let (mut stream, _) = listener.accept().unwrap();
+                let (stream, _) = listener.accept().unwrap();
                 stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
                 (stream, String::new())
             };
