@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal};
 
 use crate::bubblewrap::{self, Bubblewrap};
 use crate::init::{Args, Run, STANDS};
@@ -148,8 +149,8 @@ impl Sandbox {
             command.spawn().map_err(|error| format!("{}: {error}", command.get_program().display()))?;
         let mut said = Vec::new();
         let in_time = child.stdout.take().is_none_or(|out| read_until(out, &mut said, deadline));
-        // It has ended, or is out of time.
-        let _ = child.kill();
+        // It has ended, or is out of time. The group: see `Walled::command`.
+        let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
         let _ = child.wait();
         if said == STANDS.as_bytes() {
             return Ok(());

@@ -29,9 +29,10 @@ pub enum WrapError {
 }
 
 impl Walled {
-    /// The command, ready for its environment and its pipes. It leads a process group of its own (set no
-    /// other), dies with the thread that spawns it (see [`parent::spawn`]), and a signal to
-    /// the group reaches what runs behind the walls without tearing them down; `SIGKILL` ends all of it.
+    /// The command, ready for its environment and its pipes. It leads a process group of its own (set no other),
+    /// and dies with the thread that spawns it (see [`parent::spawn`]). A signal to the group reaches what runs
+    /// behind the walls without tearing them down; `SIGKILL` to the group ends all of it. (To the process alone it
+    /// does so too, but for the first milliseconds, when bubblewrap's second process does not follow it yet.)
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.args);

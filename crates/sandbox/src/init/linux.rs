@@ -39,7 +39,8 @@ pub(super) fn enclose(args: &Args, _port: Option<u16>) -> Result<Option<Command>
         let list = std::fs::read("/proc/self/mountinfo").map_err(&step)?;
         let inside = landlock::INSIDE.iter().map(Path::new);
         let writable: Vec<&Path> = args.writable.iter().map(PathBuf::as_path).chain(inside).collect();
-        mounts::verify(&list, &writable, &args.held).map_err(InitError::step("mounts"))?;
+        mounts::verify(&list, &writable, &args.held, mounts::can_be_written)
+            .map_err(InitError::step("mounts"))?;
     }
     capabilities::drop_all().map_err(InitError::step("capabilities"))?;
     rustix::thread::set_no_new_privs(true).map_err(InitError::step("no_new_privs"))?;
@@ -58,8 +59,15 @@ pub(super) fn enclose(args: &Args, _port: Option<u16>) -> Result<Option<Command>
     })
 }
 
-/// Gives up the terminal, not the process group: signals to the group are meant for the command.
+/// Gives up the terminal, not the process group: signals to the group are meant for the command. The leader of a
+/// session would hang up on itself; it is not started so, and typing into the terminal is refused to it anyway.
 fn leave_terminal() {
+    // SAFETY: no memory is involved. (The leader may be outside of the name space, and its number 0.)
+    #[allow(unsafe_code)]
+    let (session, own) = unsafe { (libc::getsid(0), libc::getpid()) };
+    if session == own {
+        return;
+    }
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return };
     use std::os::fd::AsRawFd as _;
     // SAFETY: the file is open, and this request takes no argument.

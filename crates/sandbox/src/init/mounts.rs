@@ -17,17 +17,30 @@ pub(super) enum Astray {
 }
 
 /// Checks a list of mounts (`/proc/self/mountinfo`): those that can be written lie below `writable`, and each of
-/// `held` is one that can't.
-pub(super) fn verify(list: &[u8], writable: &[&Path], held: &[PathBuf]) -> Result<(), Astray> {
+/// `held` is one that can't. `seen` tells whether what is seen at a place can be written: a mount may lie under
+/// another, or be of a person whose files nobody else may see.
+pub(super) fn verify(
+    list: &[u8],
+    writable: &[&Path],
+    held: &[PathBuf],
+    seen: impl Fn(&Path) -> bool,
+) -> Result<(), Astray> {
     let lines = list.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let mounts = lines.map(read).collect::<Option<Vec<_>>>().ok_or(Astray::Unknown)?;
     let free = |path: &Path| writable.iter().any(|root| path.starts_with(root));
-    if let Some((path, _)) = mounts.iter().find(|(path, open)| *open && !free(path)) {
+    if let Some((path, _)) = mounts.iter().find(|(path, open)| *open && !free(path) && seen(path)) {
         return Err(Astray::Writable(path.clone()));
     }
-    // Of several at one place, the last one is seen.
-    let seen = |path: &PathBuf| mounts.iter().rev().find(|(at, _)| at == path).is_some_and(|(_, open)| !open);
-    held.iter().find(|path| !seen(path)).map_or(Ok(()), |path| Err(Astray::Loose(path.clone())))
+    // Of several at one place, the last one lies above.
+    let holds =
+        |path: &PathBuf| mounts.iter().rev().find(|(at, _)| at == path).is_some_and(|(_, open)| !open);
+    held.iter().find(|path| !holds(path)).map_or(Ok(()), |path| Err(Astray::Loose(path.clone())))
+}
+
+/// Whether what is seen at a place can be written, for [`verify`].
+pub(super) fn can_be_written(path: &Path) -> bool {
+    let flags = rustix::fs::statvfs(path).map(|found| found.f_flag);
+    flags.is_ok_and(|flags| !flags.contains(rustix::fs::StatVfsMountFlags::RDONLY))
 }
 
 /// The place of a mount, and whether it can be written.
@@ -69,7 +82,10 @@ mod tests {
     fn what_was_not_meant_is_found() {
         let (ws, tmp) = (Path::new("/ws"), Path::new("/tmp"));
         let held = [PathBuf::from("/ws/a b")];
+        let verify =
+            |list: &[u8], writable: &[&Path], held: &[PathBuf]| verify(list, writable, held, |_| true);
         assert_eq!(verify(LIST, &[ws, tmp], &held), Ok(()));
+        assert_eq!(super::verify(LIST, &[ws], &held, |path| path != tmp), Ok(()), "it is not seen");
         assert_eq!(verify(LIST, &[ws], &held), Err(Astray::Writable(tmp.into())));
         assert_eq!(verify(LIST, &[ws, tmp], &["/ws/c".into()]), Err(Astray::Loose("/ws/c".into())));
         assert_eq!(verify(LIST, &[ws, tmp], &["/ws".into()]), Err(Astray::Loose("/ws".into())));

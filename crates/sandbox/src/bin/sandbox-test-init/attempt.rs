@@ -4,11 +4,13 @@
 #![allow(unsafe_code, reason = "the calls are made as an attacker would")]
 
 use std::ffi::OsString;
-use std::io::{self, Read as _};
-use std::net::{TcpStream, UdpSocket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream, UdpSocket};
+use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
 
 /// Makes the attempt and prints "done" or "refused: …".
 pub(crate) fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -33,6 +35,20 @@ fn attempt(words: &[&str]) -> io::Result<String> {
         ["tcp", address] => {
             let mut said = String::new();
             TcpStream::connect(address)?.read_to_string(&mut said)?;
+            Ok(format!(" {said}"))
+        }
+        // The proxy's address as it is announced; each side ends its half first once.
+        ["half", which, proxy] => {
+            let address = proxy.strip_prefix("http://").ok_or_else(|| io::Error::other("no address"))?;
+            let (mut stream, mut said) = (TcpStream::connect(address)?, String::new());
+            stream.write_all(b"a")?;
+            if *which == "client" {
+                stream.shutdown(Shutdown::Write)?;
+            }
+            stream.read_to_string(&mut said)?;
+            if *which == "proxy" {
+                stream.write_all(b"b")?;
+            }
             Ok(format!(" {said}"))
         }
         ["udp", address] => UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", address).map(|_| String::new()),
@@ -65,6 +81,7 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             // SAFETY: the request reads one byte.
             unsafe { libc::ioctl(number(fd)?, libc::TIOCSTI, c"x".as_ptr()) }.into(),
         ),
+        ["terminal", program, args @ ..] => terminal(program, args),
         ["open-files"] => {
             let mut names: Vec<String> = std::fs::read_dir("/proc/self/fd")?
                 .flatten()
@@ -77,6 +94,29 @@ fn attempt(words: &[&str]) -> io::Result<String> {
         }
         _ => Err(io::Error::other("no such attempt")),
     }
+}
+
+/// Runs a program in a terminal of its own, as the child of the one that leads the session there.
+fn terminal(program: &str, args: &[&str]) -> io::Result<String> {
+    let (mut person, mut program_side) = (-1, -1);
+    let null = std::ptr::null_mut();
+    // SAFETY: the two numbers are this function's, and the rest may be absent.
+    result(
+        unsafe { libc::openpty(&raw mut person, &raw mut program_side, null, null.cast(), null.cast()) }
+            .into(),
+    )?;
+    // SAFETY: both were just opened, and nobody else has them.
+    let (_person, stdin) = unsafe { (OwnedFd::from_raw_fd(person), OwnedFd::from_raw_fd(program_side)) };
+    let mut leader = Command::new("/bin/sh");
+    leader.args(["-c", "\"$@\"; true", "sh", program]).args(args).stdin(stdin);
+    // SAFETY: only system calls.
+    unsafe {
+        leader.pre_exec(|| {
+            rustix::process::setsid()?;
+            result(libc::ioctl(0, libc::TIOCSCTTY, 0).into()).map(drop)
+        });
+    }
+    leader.status().map(|_| String::new())
 }
 
 fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<String> {
