@@ -10,7 +10,6 @@ use troupe_engine::load::rules::{self, RuleFlags};
 use troupe_engine::load::{Env, Places};
 use troupe_sandbox::proxy::{Proxy, Rules};
 use troupe_sandbox::{Network, Sandbox, Wall};
-use troupe_tools::shell::sandbox::temp_in;
 
 use crate::fault::{Fault, tell, warn};
 use crate::wiring::{Fence, fence, folder, probe, settings};
@@ -70,7 +69,7 @@ fn shown(fence: &Fence, place: &Place) -> String {
     {
         line("not", &error);
     }
-    let policy = fence.policy(place, &[]);
+    let policy = fence.policy(place, &[], None);
     let list =
         |paths: &[PathBuf]| -> Vec<String> { paths.iter().map(|path| path.display().to_string()).collect() };
     let there = |paths: &[PathBuf]| -> Vec<PathBuf> {
@@ -119,7 +118,6 @@ async fn run_in(
     fence.tell();
     let shell = fence.shell(sandbox, env, folder.path(), Vec::new());
     let mut policy = (shell.policy)(place);
-    policy.temp = Some(temp_in(&shell.folder));
     let rules = Rules { domains: fence.domains(), ask: None, upstream: shell.network.upstream.clone() };
     let proxy = Proxy::start(&shell.folder.join("proxy.sock"), rules).map_err(|error| failed(&error))?;
     policy.network = Network::Proxy(proxy.socket().to_owned());

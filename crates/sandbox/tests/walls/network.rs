@@ -200,6 +200,37 @@ as_root_and_as_user! {
 
 // proves: S7
 as_root_and_as_user! {
+    /// Either side may end its half and still hear the other.
+    fn half_closed_connections(world: World on Bubblewrap) {
+        let (policy, listener) = with_proxy(&world);
+        let served = thread::spawn(move || {
+            let serve = || {
+                let (stream, _) = listener.accept().unwrap();
+                stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+                (stream, String::new())
+            };
+            let (mut stream, mut first) = serve();
+            stream.read_to_string(&mut first).unwrap();
+            stream.write_all(b"after").unwrap();
+            drop(stream);
+            let (mut stream, mut second) = serve();
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            stream.write_all(b"before").unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            stream.read_to_string(&mut second).unwrap();
+            (first, second)
+        });
+        let init = world.path("bin/init");
+        let script = format!("for side in client proxy; do {} try half $side $http_proxy; done", init.display());
+        let out = world.sh_with(&policy, &script);
+        assert_eq!(out.text, "done after\ndone before\n");
+        assert_eq!(served.join().unwrap(), ("a".into(), "b".into()));
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
     fn a_proxy_that_is_gone_is_an_error_of_the_client(world: World on Bubblewrap) {
         let (policy, listener) = with_proxy(&world);
         drop(listener);

@@ -131,14 +131,15 @@ impl Fence {
             asks: !settings.network.strict_allowlist,
             upstream: upstream(env),
         };
-        let fence = self.clone();
+        let (fence, temp) = (self.clone(), temp_in(&folder));
         ShellSandbox {
             sandbox,
-            policy: Arc::new(move |place| fence.policy(place, &shown)),
+            policy: Arc::new(move |place| fence.policy(place, &shown, Some(&temp))),
             network,
             withheld: var::secret_names().collect(),
             folder,
-            auto_allow: settings.auto_allow,
+            // Files that are not held are not spared the question.
+            auto_allow: settings.auto_allow && !settings.filesystem.disabled,
             allow_unsandboxed: settings.allow_unsandboxed,
             excluded: Excluded::new(settings.excluded_commands.iter().cloned()),
             ignored: settings.ignore_violations.clone(),
@@ -162,16 +163,20 @@ impl Fence {
     }
 
     /// What a command may touch, by where it runs.
-    pub(crate) fn policy(&self, place: &Place, shown: &[PathBuf]) -> Policy {
+    pub(crate) fn policy(&self, place: &Place, shown: &[PathBuf], temp: Option<&Path>) -> Policy {
         let files = &self.settings.filesystem;
+        let network = &self.settings.network;
+        let unix_sockets = network.all_unix_sockets || !network.unix_sockets.is_empty();
         if files.disabled {
-            return Policy { writable: vec!["/".into()], ..Policy::default() };
+            // The walls put folders of their own over those for temporary files.
+            let writable = ["/", "/tmp", "/var/tmp"].map(PathBuf::from).into();
+            return Policy { writable, unix_sockets, ..Policy::default() };
         }
         let names = Names { folders: PROTECTED.folders, files: PROTECTED.files, config: PROTECTED.config };
         let mut policy = Policy::standard(&Workspace {
             roots: &place.roots,
             scratch: &place.scratch,
-            temp: None,
+            temp,
             home: Some(&place.home),
             secrets: &self.secrets,
             names,
@@ -181,7 +186,8 @@ impl Fence {
             .read_only
             .extend(files.deny_write.iter().chain(&self.rules.read_only).chain(&self.own).cloned());
         policy.hidden.extend(files.deny_read.iter().chain(&self.rules.hidden).cloned());
-        policy.shown.extend(files.allow_read.iter().chain(shown).cloned());
+        policy.shown.extend(files.allow_read.iter().chain(&network.unix_sockets).chain(shown).cloned());
+        policy.unix_sockets = unix_sockets;
         policy
     }
 }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::stage::{Ended, Stage, end};
 
+mod ending;
+
 /// A script in which the main agent makes these Bash calls one after the other, and then says "done".
 fn script(inputs: &[Value]) -> String {
     let calls = inputs.iter().map(|input| format!("reply\ncall Bash {input}\n"));
@@ -157,6 +159,55 @@ fn the_network_is_the_allowed_hosts_alone() {
         told.contains("refused network access to other.invalid:80 (it is not among the allowed domains)"),
         "{told}"
     );
+}
+
+#[test]
+fn unix_sockets_of_the_machine_are_closed_but_for_those_that_are_allowed() {
+    let stage = seen();
+    let folder = stage.path("sockets");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("s");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+            let _ = client.read(&mut [0; 1024]);
+        }
+    });
+    let script = commands(&[&format!("curl -sS --unix-socket {} http://x/", path.display())]);
+    let with = |network: Value| {
+        let settings = json!({"sandbox": {"network": network}}).to_string();
+        results(&stage, &script, &["--settings", &settings]).remove(0)
+    };
+    let closed = with(json!({}));
+    assert!(closed.0 && !closed.1.contains("hello"), "{closed:?}");
+    for network in [json!({"allowUnixSockets": [path]}), json!({"allowAllUnixSockets": true})] {
+        assert_eq!(with(network.clone()), (false, "hello".to_owned()), "{network}");
+    }
+}
+
+#[test]
+fn without_walls_around_files_the_network_is_held_all_the_same() {
+    let stage = seen();
+    let outside = stage.path("outside");
+    let settings =
+        json!({"sandbox": {"filesystem": {"disabled": true}, "network": {"strictAllowlist": true}}})
+            .to_string();
+    let lines = [
+        format!("echo x > {}", outside.display()),
+        "curl -sS --noproxy '*' http://127.0.0.1:9/".into(),
+        "curl -s http://a.invalid".into(),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let asked = results(&stage, &commands(&lines[..1]), &["--settings", &settings]);
+    assert!(asked[0].0 && !outside.exists(), "what is not held is asked about: {asked:?}");
+    let results = results(
+        &stage,
+        &commands(&lines),
+        &["--settings", &settings, "--permission-mode", "bypassPermissions"],
+    );
+    assert!(!results[0].0 && outside.exists(), "{results:?}");
+    assert!(results[1].0 && results[2].1.contains("refused network access to a.invalid:80"), "{results:?}");
 }
 
 /// Answers questions of a run as a host does, until it ends.
@@ -399,72 +450,4 @@ fn an_init_with_arguments_that_make_no_sense_runs_nothing() {
         assert!(ended.err.starts_with("sandbox: "), "{ended:?}");
     }
     assert!(!stage.path("work/x").exists());
-}
-
-/// Starts a run whose command has told through a pipe that it is at work.
-fn at_work(stage: &Stage, command: &str) -> std::process::Child {
-    let pipe = stage.pipe("work/pipe");
-    let mut run = stage.scripted(&commands(&[command]));
-    let child = run.args(["-p", "hi", "--sandbox", "--output-format", "json"]).spawn().unwrap();
-    let mut told = String::new();
-    std::fs::File::open(pipe).unwrap().read_to_string(&mut told).unwrap();
-    child
-}
-
-/// Processes whose command line holds a text.
-fn running(text: &str) -> usize {
-    let processes = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(text)).count()
-}
-
-// proves: F237
-#[test]
-fn an_interrupt_reaches_what_runs_behind_the_walls_and_leaves_nothing() {
-    let stage = seen();
-    let mark = stage.path("mark").display().to_string();
-    // One that ends when asked, one that does not, and one in a session of its own.
-    let command = format!(
-        "trap 'echo bye > bye; exit' TERM; bash -c \"trap '' TERM; sleep 600; : {mark}\" & \
-         setsid bash -c 'sleep 600; : {mark}' & echo go > pipe; wait"
-    );
-    let child = at_work(&stage, &command);
-    assert!(running(&mark) >= 2);
-    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    let ended = crate::stage::ended(child.wait_with_output().unwrap());
-    assert_eq!(ended.code, Some(130), "{ended:?}");
-    assert_eq!(running(&mark), 0);
-    assert_eq!(std::fs::read_to_string(stage.path("work/bye")).unwrap(), "bye\n", "it was asked first");
-    let left: Vec<_> =
-        std::fs::read_dir(stage.path("work")).unwrap().flatten().map(|e| e.file_name()).collect();
-    assert_eq!(left.len(), 2, "the pipe and what the trap wrote: {left:?}");
-}
-
-// proves: F237
-#[test]
-fn a_run_that_is_killed_takes_what_runs_behind_the_walls_with_it() {
-    let stage = seen();
-    let mark = stage.path("mark").display().to_string();
-    let held = stage.pipe("work/held");
-    let command = format!("setsid bash -c 'exec 3> held; sleep 600; : {mark}' & echo go > pipe; wait");
-    let mut child = at_work(&stage, &command);
-    let mut held = std::fs::File::open(held).unwrap();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    // It ends when the last process that holds it does.
-    let mut rest = Vec::new();
-    held.read_to_end(&mut rest).unwrap();
-    assert!(rest.is_empty());
-}
-
-#[test]
-fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
-    let stage = seen();
-    let mark = stage.path("mark").display().to_string();
-    let command = format!("setsid bash -c 'sleep 600; : {mark}' & git --version; sleep 600");
-    let script = script(&[json!({"command": command, "timeout": 500})]);
-    let results = results(&stage, &script, &[]);
-    assert!(results[0].0 && results[0].1.contains("Timed out after 500 ms"), "{results:?}");
-    assert_eq!(running(&mark), 0);
 }

@@ -56,13 +56,15 @@ pub struct NetworkSettings {
     pub denied_domains: Vec<String>,
     /// Whether nobody is asked about a host in neither list.
     pub strict_allowlist: bool,
+    /// Unix sockets that may be connected to, absolute.
+    pub unix_sockets: Vec<PathBuf>,
+    /// Whether those may that lie where a command can see them.
+    pub all_unix_sockets: bool,
 }
 
 /// Keys of the ecosystem that have nothing to act on here. A command may bind ports: they are its own network's.
 const WITHOUT_EFFECT: &[(&[&str], &str)] = &[
     (&["sandbox", "enableWeakerNestedSandbox"], "sandbox.enableWeakerNestedSandbox"),
-    (&["sandbox", "network", "allowUnixSockets"], "sandbox.network.allowUnixSockets"),
-    (&["sandbox", "network", "allowAllUnixSockets"], "sandbox.network.allowAllUnixSockets"),
     (&["sandbox", "network", "httpProxyPort"], "sandbox.network.httpProxyPort"),
     (&["sandbox", "network", "socksProxyPort"], "sandbox.network.socksProxyPort"),
     (&["sandbox", "credentials"], "sandbox.credentials"),
@@ -76,11 +78,12 @@ impl Settings {
             let items = self.items(path).into_iter();
             items.filter_map(|item| item.value.as_str().map(str::to_owned)).collect()
         };
-        let paths = |key| -> Vec<PathBuf> {
-            let items = self.items(&["sandbox", "filesystem", key]).into_iter();
+        let paths_in = |group, key| -> Vec<PathBuf> {
+            let items = self.items(&["sandbox", group, key]).into_iter();
             let path = |text: &str, base: &Path| troupe_core::policy::clean(&expand(text, base, home));
             items.filter_map(|item| Some(path(item.value.as_str()?, &item.origin.base))).collect()
         };
+        let paths = |key| paths_in("filesystem", key);
         let switch = |group, key| {
             self.value(&["sandbox", group, key]).and_then(|value| value.as_bool()).unwrap_or(false)
         };
@@ -104,6 +107,8 @@ impl Settings {
                 allowed_domains: texts(&["sandbox", "network", "allowedDomains"]),
                 denied_domains: texts(&["sandbox", "network", "deniedDomains"]),
                 strict_allowlist: switch("network", "strictAllowlist"),
+                unix_sockets: paths_in("network", "allowUnixSockets"),
+                all_unix_sockets: switch("network", "allowAllUnixSockets"),
             },
             without_effect: set.map(|(_, name)| *name).collect(),
         }

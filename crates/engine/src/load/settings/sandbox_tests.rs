@@ -12,7 +12,7 @@ fn all_of_sandbox(loose: bool) -> Value {
         "enabled": !loose,
         "failIfUnavailable": !loose,
         "autoAllowBashIfSandboxed": loose,
-        "allowUnsandboxedCommands": loose,
+        "allowUnsandboxedCommands": loose, "enableWeakerNestedSandbox": loose,
         "excludedCommands": ["docker *"],
         "ignoreViolations": {"*": ["/x"]},
         "filesystem": {
@@ -21,7 +21,7 @@ fn all_of_sandbox(loose: bool) -> Value {
         },
         "network": {
             "allowedDomains": ["a.example"], "deniedDomains": ["b.example"], "strictAllowlist": !loose,
-            "allowAllUnixSockets": loose, "allowLocalBinding": loose,
+            "allowAllUnixSockets": loose, "allowUnixSockets": ["s"], "allowLocalBinding": loose,
         },
     }})
 }
@@ -71,7 +71,9 @@ fn a_repository_may_tighten_the_walls_at_once_and_loosen_them_when_it_is_trusted
         let write = [world.base.join(base).join("out"), home.join("o")];
         assert_eq!(trusted.filesystem.allow_write, [write[0].clone(), write[1].clone(), "/abs/o".into()]);
         assert_eq!(trusted.ignore_violations, [("*".to_owned(), vec!["/x".to_owned()])]);
-        assert_eq!(trusted.without_effect, ["sandbox.network.allowAllUnixSockets"]);
+        assert_eq!(trusted.without_effect, ["sandbox.enableWeakerNestedSandbox"]);
+        assert!(trusted.network.all_unix_sockets && !waiting.network.all_unix_sockets);
+        assert_eq!(trusted.network.unix_sockets, [world.base.join(base).join("s")]);
 
         // What only tightens holds at once, but for walls that would spare the question.
         let world = World::new();
@@ -84,12 +86,14 @@ fn a_repository_may_tighten_the_walls_at_once_and_loosen_them_when_it_is_trusted
         assert_eq!(
             held,
             [
+                "sandbox.enableWeakerNestedSandbox",
                 "sandbox.excludedCommands",
                 "sandbox.ignoreViolations",
                 "sandbox.filesystem.allowWrite",
                 "sandbox.filesystem.allowRead",
                 "sandbox.network.allowedDomains",
                 "sandbox.network.allowAllUnixSockets",
+                "sandbox.network.allowUnixSockets",
                 "sandbox.network.allowLocalBinding",
             ]
         );

@@ -4,8 +4,8 @@
 #![allow(unsafe_code, reason = "the calls are made as an attacker would")]
 
 use std::ffi::OsString;
-use std::io::{self, Read as _};
-use std::net::{TcpStream, UdpSocket};
+use std::io::{self, Read as _, Write as _};
+use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::os::fd::{FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
@@ -35,6 +35,20 @@ fn attempt(words: &[&str]) -> io::Result<String> {
         ["tcp", address] => {
             let mut said = String::new();
             TcpStream::connect(address)?.read_to_string(&mut said)?;
+            Ok(format!(" {said}"))
+        }
+        // The proxy's address as it is announced; each side ends its half first once.
+        ["half", which, proxy] => {
+            let address = proxy.strip_prefix("http://").ok_or_else(|| io::Error::other("no address"))?;
+            let (mut stream, mut said) = (TcpStream::connect(address)?, String::new());
+            stream.write_all(b"a")?;
+            if *which == "client" {
+                stream.shutdown(Shutdown::Write)?;
+            }
+            stream.read_to_string(&mut said)?;
+            if *which == "proxy" {
+                stream.write_all(b"b")?;
+            }
             Ok(format!(" {said}"))
         }
         ["udp", address] => UdpSocket::bind("0.0.0.0:0")?.send_to(b"hello", address).map(|_| String::new()),

@@ -52,7 +52,6 @@ impl Plan {
     pub(crate) fn build(self, program: &Path, args: &[std::ffi::OsString]) -> Result<Inside, String> {
         let Self { sandbox, place, prologue, door } = self;
         let mut policy = (sandbox.policy)(&place);
-        policy.temp = Some(sandbox.temp());
         policy.writable.extend(prologue);
         let proxy = if sandbox.has_network() {
             let network = &sandbox.network;

@@ -139,14 +139,9 @@ impl ShellSandbox {
     fn has_network(&self) -> bool {
         self.sandbox.wall() != Wall::Landlock
     }
-
-    /// Where commands keep what need not last.
-    pub(super) fn temp(&self) -> PathBuf {
-        temp_in(&self.folder)
-    }
 }
 
-/// The folder for temporary files below [`ShellSandbox::folder`].
+/// The folder below [`ShellSandbox::folder`] where commands keep what need not last.
 pub fn temp_in(folder: &Path) -> PathBuf {
     folder.join("tmp")
 }
