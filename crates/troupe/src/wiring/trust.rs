@@ -152,17 +152,12 @@ fn seen(store: &TrustStore, root: &Path) -> Seen {
     })
 }
 
-/// The settings that hold in a folder by what the person trusts, for commands that start no session.
+/// The settings that hold in a folder, for commands that start no session.
 ///
 /// # Errors
 /// When the settings can't be resolved.
 pub(crate) fn settings(places: &Places, env: &Env) -> Result<Settings, Fault> {
-    let trust = Trust::Only(seen(&TrustStore::at(&places.home), places.trusted_root()));
-    let settings = load(&Run::default(), places, env, Sources::ALL, &trust)?;
-    for fault in &settings.faults {
-        warn(format_args!("failed to {fault}"));
-    }
-    Ok(settings)
+    Ok(unasked(&Run::default(), places, env, Sources::ALL)?.settings)
 }
 
 fn load(run: &Run, places: &Places, env: &Env, sources: Sources, trust: &Trust) -> Result<Settings, Fault> {

@@ -20,6 +20,7 @@ impl Host {
             .scripted(script)
             .args(["-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"])
             .args(["--permission-prompt-tool", "stdio"])
+            .env("TROUPE_TRUST_WORKSPACE", "1")
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .spawn()
