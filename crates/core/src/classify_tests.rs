@@ -1,3 +1,4 @@
+//! What the classifier is shown, and what is made of its answer.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use super::*;
 use crate::ids::EntryId;

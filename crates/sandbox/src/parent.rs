@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 pub fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec, only system calls are made and no memory is allocated.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     unsafe {
         command.pre_exec(move || die_with(parent));
     }
@@ -22,7 +22,7 @@ pub fn die_with_parent(command: &mut Command) {
 pub(crate) fn lead(command: &mut Command) {
     die_with_parent(command);
     // SAFETY: as above.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     unsafe {
         command.pre_exec(|| {
             rustix::process::setpgid(None, None)?;
@@ -44,7 +44,7 @@ fn die_with(parent: rustix::process::Pid) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-#[allow(clippy::unnecessary_wraps)]
+#[expect(clippy::unnecessary_wraps, reason = "the same shape as where it can fail")]
 fn die_with(_parent: rustix::process::Pid) -> io::Result<()> {
     Ok(())
 }

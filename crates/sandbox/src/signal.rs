@@ -17,7 +17,7 @@ pub(crate) fn unblock() -> io::Result<()> {
 
 fn mask(how: libc::c_int) -> io::Result<()> {
     // SAFETY: the set is this function's own, and filled before it is used.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     unsafe {
         let mut set = std::mem::zeroed::<libc::sigset_t>();
         libc::sigemptyset(&raw mut set);

@@ -1,3 +1,4 @@
+//! The forms of questions, and answers to them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 use super::*;
 

@@ -25,7 +25,7 @@ pub(super) fn start(
     // The child says by this pipe that it is ready, so that a command never runs beside one that failed.
     let (mut ready, tell) = io::pipe().map_err(InitError::step("forwarder"))?;
     // SAFETY: the program has one thread here, so the child has all of it.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     let pid = unsafe { libc::fork() };
     match pid {
         -1 => Err(InitError::Step("forwarder", io::Error::last_os_error().to_string())),

@@ -63,7 +63,7 @@ pub(super) fn enclose(args: &Args, _port: Option<u16>) -> Result<Option<Command>
 /// session would hang up on itself; it is not started so, and typing into the terminal is refused to it anyway.
 fn leave_terminal() {
     // SAFETY: no memory is involved. (The leader may be outside of the name space, and its number 0.)
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     let (session, own) = unsafe { (libc::getsid(0), libc::getpid()) };
     if session == own {
         return;
@@ -71,7 +71,7 @@ fn leave_terminal() {
     let Ok(terminal) = std::fs::File::open("/dev/tty") else { return };
     use std::os::fd::AsRawFd as _;
     // SAFETY: the file is open, and this request takes no argument.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     unsafe {
         libc::ioctl(terminal.as_raw_fd(), libc::TIOCNOTTY);
     }
@@ -80,7 +80,7 @@ fn leave_terminal() {
 /// Keeps the command from what was left open for it by mistake: a folder's descriptor leads around the walls.
 fn close_files() -> std::io::Result<()> {
     // SAFETY: only marks descriptors; those that this process still uses stay open.
-    #[allow(unsafe_code)]
+    #[expect(unsafe_code, reason = "a call of the system; see SAFETY")]
     let done = unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
     if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }

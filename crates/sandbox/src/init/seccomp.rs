@@ -76,9 +76,13 @@ fn absent() -> BpfProgram {
     const IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
     const ALLOW: u32 = 0x7fff_0000;
-    #[allow(clippy::cast_sign_loss)]
+    #[expect(clippy::cast_sign_loss, reason = "a small number that is never negative")]
     const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS as u32;
-    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+    #[expect(
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "a small number that is never negative"
+    )]
     const CLONE3: u32 = libc::SYS_clone3 as u32;
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let mut program =

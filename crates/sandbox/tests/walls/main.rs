@@ -1,6 +1,6 @@
 //! Each hole of a sandbox, tried for real: as root, as an ordinary user, behind each wall of Linux.
 #![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ending;
 mod files;

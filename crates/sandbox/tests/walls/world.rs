@@ -42,14 +42,14 @@ pub(crate) struct Outcome {
 /// A test under the user who runs it, and under an ordinary one.
 macro_rules! as_root_and_as_user {
     ($(#[doc = $doc:literal])* fn $name:ident($world:ident: World on $wall:ident) $body:block) => {
-        mod $name {
-            #[allow(unused_imports)]
-            use super::*;
+        $(#[doc = $doc])*
+        fn $name($world: $crate::world::World) {
+            $body
+        }
 
-            $(#[doc = $doc])*
+        mod $name {
             fn body() {
-                let $world = $crate::world::World::new(troupe_sandbox::Wall::$wall);
-                $body
+                super::$name($crate::world::World::new(troupe_sandbox::Wall::$wall));
             }
 
             #[test]

@@ -1,7 +1,7 @@
 //! Calls that a sandbox may refuse, one a run.
 
-#![allow(clippy::print_stdout, reason = "it is run by tests, for what it says")]
-#![allow(unsafe_code, reason = "the calls are made as an attacker would")]
+#![expect(clippy::print_stdout, reason = "it is run by tests, for what it says")]
+#![expect(unsafe_code, reason = "the calls are made as an attacker would")]
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
