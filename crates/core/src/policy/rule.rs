@@ -188,6 +188,12 @@ impl Rules {
     }
 }
 
+impl Rule {
+    pub(super) fn matcher(&self) -> &Matcher {
+        &self.matcher
+    }
+}
+
 impl Matcher {
     fn covers_tool(&self, tool: &str, input: &Value) -> bool {
         match self {
