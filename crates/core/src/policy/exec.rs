@@ -14,6 +14,7 @@ use super::explain::Notes;
 use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
 use super::level::{Finding, Level};
 use super::locate::{path_of, path_of_text};
+use super::message::is_text_where_unknown;
 use super::path::pattern_fits;
 use super::pattern::{Grip, Spelling};
 use super::protect::{is_protected, is_repository};
@@ -314,7 +315,7 @@ impl Judge<'_> {
         if grip == Grip::Exact && skipped == 0 && part.assignments.is_empty() {
             return allowed();
         }
-        if !part.is_static() {
+        if !is_text_where_unknown(&part.words[skipped..]) {
             return ask(format!("`{shown}` has words that only the shell knows"));
         }
         if !assigns_harmlessly(part) {

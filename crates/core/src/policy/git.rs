@@ -4,17 +4,17 @@ use super::command::Word;
 use super::options::abbreviates;
 
 /// A reading sub-command: its safe letters beyond [`SHORT`], and whether operands are allowed.
-struct Reads {
-    name: &'static str,
-    short: &'static str,
-    operands: bool,
+pub(super) struct Reads {
+    pub(super) name: &'static str,
+    pub(super) short: &'static str,
+    pub(super) operands: bool,
 }
 
 const fn reads_with(name: &'static str, short: &'static str, operands: bool) -> Reads {
     Reads { name, short, operands }
 }
 
-const READS: &[Reads] = &[
+pub(super) const READS: &[Reads] = &[
     reads_with("status", "suvbz", true),
     reads_with("log", LOG, true),
     reads_with("diff", LOG, true),
@@ -50,7 +50,7 @@ const READS: &[Reads] = &[
 const LOG: &str = "0123456789pusnabBwMCDzSGLlqvritcUeghFEPIWk";
 
 /// Long options that only choose what is shown, by whole name.
-const LONG: &[&str] = &[
+pub(super) const LONG: &[&str] = &[
     "oneline",
     "stat",
     "name-only",

@@ -32,12 +32,6 @@ const SETTINGS: &[&str] = &[
     "mapfile",
     "readarray",
     "env",
-    "umask",
-    "ulimit",
-    "fg",
-    "bg",
-    "disown",
-    "kill",
     "exec",
 ];
 

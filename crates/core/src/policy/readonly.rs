@@ -304,6 +304,7 @@ pub(super) fn reads(part: &Simple) -> Option<Vec<&Word>> {
     }
     let rest = &part.words[1..];
     match program.text() {
+        "set" => stops_early(rest).then(Vec::new),
         // Without a folder it leads home; `-` is wherever it was before.
         "cd" if rest.iter().all(|w| w.text().starts_with('-')) => None,
         "git" => git::reads(&part.texts()).then(|| git::files(rest)),
@@ -316,6 +317,19 @@ pub(super) fn reads(part: &Simple) -> Option<Vec<&Word>> {
         "printf" if rest.first().is_some_and(|w| w.text().starts_with('-')) => None,
         name => READERS.iter().find(|reader| reader.name == name)?.files(rest),
     }
+}
+
+/// `set -euo pipefail`: how a shell ends, and nothing else.
+fn stops_early(rest: &[Word]) -> bool {
+    let is_option = |word: &Word| {
+        word.text() == "pipefail"
+            || word.text().strip_prefix('-').is_some_and(|letters| {
+                !letters.is_empty() && letters.chars().all(|letter| matches!(letter, 'e' | 'u' | 'o'))
+            })
+    };
+    let names = rest.iter().filter(|word| word.text() == "pipefail").count();
+    let takers = rest.iter().filter(|word| word.text().ends_with('o')).count();
+    !rest.is_empty() && names == takers && rest.iter().all(is_option)
 }
 
 /// Whether a command is of the read-only set, reads inside the roots alone, and needs no rule.
@@ -495,3 +509,7 @@ fn test<'w>(program: &str, rest: &'w [Word]) -> Option<Vec<&'w Word>> {
 pub(super) fn is_long(given: &str, names: &[&str]) -> bool {
     given.strip_prefix("--").is_some_and(|given| names.iter().any(|name| abbreviates(given, name)))
 }
+
+#[cfg(test)]
+#[path = "readonly_doc_tests.rs"]
+mod tests;

@@ -7,7 +7,8 @@ use tokio::sync::watch;
 
 use crate::ids::{AgentId, CallId, JobId};
 use crate::outcome::Outcome;
-use crate::policy::{Answer, Question};
+use crate::policy::{Answer, Question, Unreadable};
+use crate::ports::tool::Place;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
 
@@ -230,4 +231,9 @@ pub trait Supervisor: Send + Sync {
 
     /// Asks a person; waits for the answer, which is a denial where nobody can be asked.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+
+    /// The files that the session's rules deny reading; none, where there are no rules.
+    fn unreadable(&self, _at: &Place) -> Unreadable {
+        Unreadable::default()
+    }
 }

@@ -7,10 +7,11 @@ use troupe_core::BoxFuture;
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::outcome::Outcome;
-use troupe_core::policy::{Answer, Question};
+use troupe_core::policy::{Answer, Question, Unreadable};
 use troupe_core::ports::supervisor::{
     Job, JobCx, JobError, JobStart, Release, SpawnError, Supervisor, Waiter,
 };
+use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::Untold;
@@ -20,6 +21,10 @@ use super::{Shared, notice, runner, spawn};
 pub(crate) struct Door(pub(crate) Arc<Shared>);
 
 impl Supervisor for Door {
+    fn unreadable(&self, at: &Place) -> Unreadable {
+        Unreadable::new(&self.0.rules(None), at)
+    }
+
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(spawn::open_child(&self.0, spawn))
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::{Access, PathUse};
+use troupe_core::policy::Unreadable;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 
 use crate::file::path::absolute;
@@ -69,13 +70,14 @@ impl Glob {
         let searched = absolute(&cx.place, "path", path.unwrap_or(".")).map_err(|fault| fault.to_string())?;
         let asked_folder = path.is_some().then_some(searched);
         let ignore_files = self.ignore_files;
+        let unreadable = cx.supervisor.unreadable(&cx.place);
         let (end, found) = halt::run(Ranking::new(MAX_FILES), halt::LIMIT, &cx.cancel, move |halt, found| {
             if let Some(folder) = asked_folder
                 && root::kind(&folder)? == Kind::File
             {
                 return Err(format!("{} is a file; Glob searches folders", folder.display()));
             }
-            list(&parsed, ignore_files, halt, found);
+            list(&parsed, ignore_files, unreadable, halt, found);
             Ok(())
         })
         .await;
@@ -94,12 +96,12 @@ fn read(input: &Value) -> (&str, Option<&str>) {
 }
 
 /// Puts every file that matches into `found`.
-fn list(pattern: &Pattern, ignore_files: bool, halt: &Halt, found: &Mutex<Ranking>) {
+fn list(pattern: &Pattern, ignore_files: bool, unreadable: Unreadable, halt: &Halt, found: &Mutex<Ranking>) {
     if !pattern.root.is_dir() {
         // Its leading names may name nothing: then there is no such file, which is an answer.
         return;
     }
-    let mut builder = walk::builder(&pattern.root, ignore_files);
+    let mut builder = walk::builder(&pattern.root, ignore_files, unreadable);
     builder.max_depth(pattern.depth);
     let unread = || lock(found).unread += 1;
     walk::each(&builder, halt, unread, || {

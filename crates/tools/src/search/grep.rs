@@ -69,9 +69,11 @@ impl Grep {
 async fn search(cx: &ToolCx, input: &Value) -> Result<ToolOutput, String> {
     let query = Query::read(&cx.place, input).map_err(|fault| fault.to_string())?;
     let work = query.clone();
+    let unreadable = cx.supervisor.unreadable(&cx.place);
     let ranking = Ranking::new(query.want());
     let (end, found) =
-        halt::run(ranking, halt::LIMIT, &cx.cancel, move |halt, found| scan(&work, halt, found)).await;
+        halt::run(ranking, halt::LIMIT, &cx.cancel, move |halt, found| scan(&work, unreadable, halt, found))
+            .await;
     match end {
         End::Complete => Ok(output(&query, found, false)),
         End::TimedOut => Ok(output(&query, found, true)),

@@ -230,3 +230,23 @@ fn access_reads_the_path_searched() {
     let access = Grep::new().access(&tree.place(), &json!({"pattern": "x", "path": "~/notes"})).unwrap();
     assert_eq!(access, [Access::Read(PathUse::new(tree.place().home.join("notes")))]);
 }
+
+// proves: S7
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_rule_denies_reading_is_not_found() {
+    use troupe_core::policy::{Behaviour, Scope};
+    let files = [(".env", "needle"), ("secrets/key", "needle"), ("sub/.env", "needle"), ("a.rs", "needle")];
+    let mut tree = Tree::new(&files);
+    std::os::unix::fs::symlink("secrets", tree.path("way")).unwrap();
+    std::os::unix::fs::symlink(".env", tree.path("link.rs")).unwrap();
+    for rule in ["Read(.env)", "Read(./secrets/**)"] {
+        tree.rules.add(rule, Behaviour::Deny, Scope::Project, tree.as_ref().to_path_buf()).unwrap();
+    }
+    tree.rules.add("Read(a.rs)", Behaviour::Allow, Scope::Project, tree.as_ref().to_path_buf()).unwrap();
+    assert_eq!(grep(&tree, json!({"pattern": "needle"})).await, "a.rs");
+    let through = grep(&tree, json!({"pattern": "needle", "path": "way"})).await;
+    assert!(!through.contains("key"), "{through}");
+    let listed = tree.call(&crate::search::Glob::new(), json!({"pattern": "**/*"})).await;
+    assert_eq!(tree.text(&listed), "./a.rs");
+}

@@ -10,6 +10,7 @@ use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use ignore::DirEntry;
 use ignore::overrides::OverrideBuilder;
 use ignore::types::TypesBuilder;
+use troupe_core::policy::Unreadable;
 
 use super::halt::{Halt, lock};
 use super::hits::{Haltable, Hits};
@@ -25,13 +26,18 @@ const HEAP: usize = 64 << 20;
 const REGEX_SIZE: usize = 10 << 20;
 
 /// Puts the hits of every file that `query` means into `found`.
-pub(super) fn scan(query: &Query, halt: &Halt, found: &Mutex<Ranking>) -> Result<(), String> {
+pub(super) fn scan(
+    query: &Query,
+    unreadable: Unreadable,
+    halt: &Halt,
+    found: &Mutex<Ranking>,
+) -> Result<(), String> {
     let matcher = matcher(query)?;
     let kind = root::kind(&query.root)?;
     if kind == Kind::File {
         return search(query, &matcher, &mut searcher(query), &query.root, None, halt, found);
     }
-    let mut builder = walk::builder(&query.root, true);
+    let mut builder = walk::builder(&query.root, true, unreadable);
     if let Some(glob) = &query.glob {
         let mut overrides = OverrideBuilder::new(&query.root);
         overrides.add(glob).map_err(|fault| format!("`glob`: {fault}"))?;

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde_json::Value;
 use troupe_core::block::text_of;
 use troupe_core::ids::{AgentId, JobId};
-use troupe_core::policy::{Answer, Mode, Question};
+use troupe_core::policy::{Answer, Mode, Question, Rules, Unreadable};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
 use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx, ToolOutput};
 use troupe_core::spawn::Spawn;
@@ -19,6 +19,8 @@ use troupe_core::{BoxFuture, CancellationToken, schema};
 pub(crate) struct Tree {
     folder: tempfile::TempDir,
     root: PathBuf,
+    /// The rules of the session.
+    pub(crate) rules: Rules,
 }
 
 impl Tree {
@@ -26,7 +28,7 @@ impl Tree {
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let tree = Self { folder, root };
+        let tree = Self { folder, root, rules: Rules::default() };
         for (n, (path, content)) in (1_000..).zip(files) {
             tree.write(path, content.as_bytes(), n);
         }
@@ -62,7 +64,7 @@ impl Tree {
             state: Arc::new(AgentState::new(self.root.clone(), Mode::Default, "m".into(), "p".into())),
             cancel: CancellationToken::new(),
             report: Reporter::silent(),
-            supervisor: Arc::new(Nobody),
+            supervisor: Arc::new(Nobody { rules: self.rules.clone() }),
         }
     }
 
@@ -84,9 +86,15 @@ impl AsRef<Path> for Tree {
     }
 }
 
-struct Nobody;
+struct Nobody {
+    rules: Rules,
+}
 
 impl Supervisor for Nobody {
+    fn unreadable(&self, at: &Place) -> Unreadable {
+        Unreadable::new(&self.rules, at)
+    }
+
     fn spawn(&self, _spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async { Err(SpawnError::Ending) })
     }

@@ -17,12 +17,14 @@ pub(crate) struct Line {
 struct Maker<'r> {
     random: &'r mut Random,
     dynamic: bool,
+    /// How many functions there are: each has a name of its own, so that none calls itself.
+    functions: usize,
     /// Bodies of heredocs that wait for the end of the line.
     heredocs: Vec<String>,
 }
 
 pub(crate) fn line(random: &mut Random) -> Line {
-    let mut maker = Maker { random, dynamic: false, heredocs: Vec::new() };
+    let mut maker = Maker { random, dynamic: false, functions: 0, heredocs: Vec::new() };
     let mut text = maker.list(3);
     for body in std::mem::take(&mut maker.heredocs) {
         text.push_str(&body);
@@ -80,8 +82,14 @@ impl Maker<'_> {
             4 => format!("for i in 1 2; do {inner}{end} done"),
             5 => format!("while {inner}{end} do {}\nbreak; done", self.inner(depth)),
             6 => format!("case a in b) :;; a|c) {inner}\n;; esac"),
-            7 => format!("f() {{ {inner}{end} }}; f"),
-            8 => format!("function g {{ {inner}{end} }}\ng"),
+            7 => {
+                let name = self.function();
+                format!("{name}() {{ {inner}{end} }}; {name}")
+            }
+            8 => {
+                let name = self.function();
+                format!("function {name} {{ {inner}{end} }}\n{name}")
+            }
             9 => format!("! {inner}"),
             10 => format!("time {{ {inner}{end} }}"),
             11 => format!("until {inner}{end} do break; done"),
@@ -89,6 +97,11 @@ impl Maker<'_> {
             13 => format!("{{ {inner}{end} }} 2>/dev/null"),
             _ => format!("( {inner} ) < /dev/null"),
         }
+    }
+
+    fn function(&mut self) -> String {
+        self.functions += 1;
+        format!("f{}", self.functions)
     }
 
     fn simple(&mut self, depth: usize) -> String {
