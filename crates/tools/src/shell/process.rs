@@ -7,6 +7,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getsid, kill_process_group};
@@ -75,8 +76,11 @@ pub(super) struct Group {
 /// it: see [`Maker`].
 pub(super) fn mark(job: &str) -> String {
     static NONCE: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
+    // One job's processes may still be ending when another session of this program has a job of the same name.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
-    format!("{job}.{}.{session}.{:x}", std::process::id(), *NONCE)
+    format!("{job}.{}.{session}.{:x}-{count:x}", std::process::id(), *NONCE)
 }
 
 /// The program that made a mark, as the mark tells it.

@@ -236,7 +236,9 @@ mod tests {
         let question = Question { alternatives: vec![wide.clone()], ..question(json!({}), vec![rule()]) };
         let text = prompt(&question, "main");
         assert!(
-            text.contains("wider would keep: Allow Bash(npm test *), Bash(jq a) (LocalSettings)"),
+            text.contains(
+                "wider would keep: Allow Bash(npm test *), Bash(jq a) (in the project's local settings)"
+            ),
             "{text}"
         );
         assert!(text.ends_with("[y] once, [a] always, [w] always, and wider, [n] no: "), "{text}");

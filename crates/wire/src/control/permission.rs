@@ -340,7 +340,7 @@ mod tests {
         assert_eq!(request_of["suppress_always_allow_rule"], true);
         assert_eq!(request_of["default_to_no"], true);
         assert!(request_of.get("requires_user_interaction").is_none());
-        child.reason_kind = ReasonKind::Person;
+        child.interactive = true;
         let (frame, _) = request("r1", Arc::new(child));
         assert_eq!(frame["request"]["requires_user_interaction"], true);
         assert!(frame["request"].get("default_to_no").is_none());
