@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use troupe_core::access::Access;
-use troupe_core::policy::{Behaviour, Judged, Mode, Rules, Scope, Update, Verdict, decide};
+use troupe_core::policy::{Behaviour, GitTrust, Judged, Mode, Rules, Scope, Update, Verdict, decide};
 use troupe_core::ports::tool::Place;
 use troupe_tools::shell::parse::parse;
 
@@ -53,7 +53,8 @@ fn setting_of(case: &Value) -> (Rules, Mode) {
         let texts: Vec<String> = cases::texts(case, key).into_iter().map(str::to_owned).collect();
         cases::add_rules(&mut rules, &texts, behaviour, Path::new("/home/ann/code/project"));
     }
-    rules.set_trusted(!case["setup"].as_str().is_some_and(|setup| setup.contains("untrusted")));
+    let untrusted = case["setup"].as_str().is_some_and(|setup| setup.contains("untrusted"));
+    rules.set_git(if untrusted { GitTrust::None } else { GitTrust::All });
     (rules, case["mode"].as_str().map_or(Mode::Default, |mode| Mode::parse(mode).unwrap()))
 }
 

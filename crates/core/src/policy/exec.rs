@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::access::PathUse;
-use crate::policy::{Behaviour, Mode};
+use crate::policy::{Behaviour, GitTrust, Mode};
 
 use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
@@ -288,12 +288,15 @@ impl Judge<'_> {
         }
         let inside = |word: &Word| self.reads_inside(word, part, command);
         let git = part.texts().first().is_some_and(|program| base_name(program) == "git");
-        if git && !self.rules.is_trusted() {
+        if git && self.rules.git() == GitTrust::None {
             return redirects
                 .and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
         }
         if readonly::needs_no_rule(part, inside) {
             return redirects;
+        }
+        if git && self.rules.git() == GitTrust::Readers {
+            return redirects.and(Finding::new(Level::Ask, "the hooks of this repository are not trusted"));
         }
         if let Some(rule) = self.folder_rule(part, command) {
             return redirects.and(Finding::free().by(rule));

@@ -50,7 +50,7 @@ pub use mode::Mode;
 pub use path::{absolute, clean};
 pub use protect::{PROTECTED, ProtectedNames};
 pub use question::{Answer, Asker, Behaviour, Destination, Question, ReasonKind, Update};
-pub use rule::{Rule, RuleFault, Rules, Scope};
+pub use rule::{GitTrust, Rule, RuleFault, Rules, Scope};
 pub use suggest::alternatives;
 pub use unreadable::Unreadable;
 pub use wrapper::{ShellText, folder_after, runs_shell_text};

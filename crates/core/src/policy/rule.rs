@@ -86,11 +86,23 @@ pub struct RuleFault {
     pub what: String,
 }
 
+/// How far git may go in the workspace without a question of its own: a repository can name programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GitTrust {
+    /// Its commands are judged like others.
+    #[default]
+    All,
+    /// Those that only read are; the others ask, since a hook waits for trust.
+    Readers,
+    /// Each asks.
+    None,
+}
+
 /// All rules of a session. Their order does not matter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules {
     all: Vec<Arc<Rule>>,
-    untrusted: bool,
+    git: GitTrust,
     folds: bool,
     pub(super) bounds: Bounds,
 }
@@ -157,10 +169,9 @@ impl Rules {
         self.all.retain(|rule| keep(rule));
     }
 
-    /// Says whether the workspace is trusted; it is, unless said otherwise. In one that is not, `git` asks:
-    /// its settings can name programs.
-    pub fn set_trusted(&mut self, trusted: bool) {
-        self.untrusted = !trusted;
+    /// Says which of git's commands may be judged like others; all, unless said otherwise.
+    pub fn set_git(&mut self, git: GitTrust) {
+        self.git = git;
     }
 
     /// Says whether the volume folds the case of names.
@@ -187,8 +198,8 @@ impl Rules {
         }
     }
 
-    pub(super) fn is_trusted(&self) -> bool {
-        !self.untrusted
+    pub(super) fn git(&self) -> GitTrust {
+        self.git
     }
 
     pub(super) fn folds(&self) -> bool {

@@ -22,7 +22,7 @@ impl Rules {
     /// The same with what was said of the workspace and the volume for `other`: files of rules know neither.
     #[must_use]
     pub fn with_marks_of(mut self, other: &Self) -> Self {
-        self.set_trusted(other.is_trusted());
+        self.set_git(other.git());
         self.set_folding(other.folds());
         self
     }

@@ -58,7 +58,7 @@ impl Bench {
             tool: call.tool.clone(),
             input: ready.input.clone(),
             cwd: state.cwd.clone(),
-            mode: state.mode,
+            mode: super::plan::mode(&self.shared, &self.row),
         };
         let fault = match tokio::time::timeout(gate.ceiling, gate.keeper.before(&gated)).await {
             Ok(Ok(ruling)) => return ruling,

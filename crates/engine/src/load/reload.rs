@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use troupe_core::policy::Rules;
+use troupe_core::policy::{GitTrust, Rules};
 use troupe_core::ports::clock::Clock as _;
 
 use crate::clock::SystemClock;
@@ -37,8 +37,8 @@ pub struct RuleSources {
     pub sources: Sources,
     /// Whether the folder is trusted.
     pub trust: Trust,
-    /// Whether git's readers may run unasked.
-    pub git: bool,
+    /// How far git may go unasked.
+    pub git: GitTrust,
     /// The flags with rules.
     pub flags: RuleFlags,
 }
@@ -107,7 +107,7 @@ impl RuleFiles {
                 told.extend(settings.faults.iter().filter_map(keeps));
                 let permissions = settings.permissions();
                 let mut loaded = rules::load(&permissions, flags, &places.cwd);
-                loaded.rules.set_trusted(*git);
+                loaded.rules.set_git(*git);
                 told.extend(loaded.faults.iter().map(ToString::to_string));
                 told.extend(loaded.warnings.iter().map(ToString::to_string));
                 let folders = permissions.additional_directories;

@@ -32,7 +32,7 @@ impl Stage {
             command_line: CommandLine::default(),
             sources: Sources::ALL,
             trust: Trust::Trusted,
-            git: true,
+            git: troupe_core::policy::GitTrust::All,
             flags: RuleFlags::default(),
         });
         Self { folder, files }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use troupe_core::policy::{Behaviour, Decision, Mode, Rules, Scope, Verdict, absolute};
+use troupe_core::policy::{Behaviour, Decision, GitTrust, Mode, Rules, Scope, Verdict, absolute};
 use troupe_core::ports::tool::{Place, Tool};
 use troupe_engine::judge::{real, with_links};
 use troupe_engine::load::Env;
@@ -128,7 +128,8 @@ impl Case {
                 let _ = rules.add(rule, behaviour, Scope::Project, workspace.clone());
             }
         }
-        rules.set_trusted(case.get("trusted") != Some(&Value::Bool(false)));
+        let untrusted = case.get("trusted") == Some(&Value::Bool(false));
+        rules.set_git(if untrusted { GitTrust::None } else { GitTrust::All });
         rules.set_folding(case.get("case_insensitive") == Some(&Value::Bool(true)));
         let rules = with_links(rules, &place);
         Ok(Self { call: Call { tool, input }, rules, mode, place, bound })

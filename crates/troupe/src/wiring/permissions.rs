@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::policy::{Mode, Rules};
+use troupe_core::policy::{GitTrust, Mode, Rules};
 use troupe_engine::load::rules::{self, RuleFlags};
 use troupe_engine::load::settings::{PermissionSettings, save};
 use troupe_engine::load::variables as var;
@@ -54,8 +54,8 @@ pub(super) struct Given<'a> {
     pub(super) sources: Sources,
     /// What of the repository may take effect.
     pub(super) trust: &'a Trust,
-    /// Whether git's readers may run unasked.
-    pub(super) git: bool,
+    /// How far git may go unasked.
+    pub(super) git: GitTrust,
 }
 
 /// Puts it together; tells of rules that are wrong or too wide.
@@ -72,7 +72,7 @@ pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
         disallowed: run.permissions.disallowed_tools.clone(),
     };
     let mut loaded = rules::load(settings, &flags, &places.cwd);
-    loaded.rules.set_trusted(given.git);
+    loaded.rules.set_git(given.git);
     loaded.faults.iter().for_each(warn);
     loaded.warnings.iter().for_each(warn);
     let (rules, reload) = reloader(given, flags)?;

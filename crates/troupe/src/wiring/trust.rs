@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use troupe_core::policy::GitTrust;
 use troupe_engine::load::trust::{Seen, StoreFault, TrustKind, answered, git_items};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
@@ -28,8 +29,8 @@ pub(super) struct Found {
     pub(super) settings: Settings,
     /// What of the repository may take effect.
     pub(super) trust: Trust,
-    /// Whether git's readers may run unasked: nothing that git would run here waits for trust.
-    pub(super) git: bool,
+    /// How far git may go unasked: what it would run here may wait for trust.
+    pub(super) git: GitTrust,
 }
 
 /// What comes of looking.
@@ -53,16 +54,16 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
     let git = git_items(places, env.home.as_deref());
     let waiting: Vec<TrustItem> =
         settings.needs_trust.iter().chain(git.iter().filter(|item| !trust.covers(item))).cloned().collect();
-    let go = |settings: Settings, trust: Trust, git: bool| {
+    let go = |settings: Settings, trust: Trust, git: GitTrust| {
         for fault in &settings.faults {
             warn(format_args!("failed to {fault}"));
         }
         Ok(Word::Go(Box::new(Found { settings, trust, git })))
     };
     if waiting.is_empty() {
-        return go(settings, for_settings, true);
+        return go(settings, for_settings, GitTrust::All);
     }
-    let git = !waiting.iter().any(|item| item.kind == TrustKind::Git);
+    let git = git_trust(&waiting);
     if Asked::of(run) != Asked::Person {
         warn(told(&waiting, root));
         return go(settings, for_settings, git);
@@ -76,7 +77,7 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
             store.trust(root, shown).map_err(|fault| unkept(&fault))?;
             // Both are looked at again: the files may have changed while the question stood there.
             let (for_settings, trust) = (for_settings.with(shown), trust.with(shown));
-            let git = git_items(places, env.home.as_deref()).iter().all(|item| trust.covers(item));
+            let git = git_left(places, env, &trust);
             let settings = load(run, places, env, sources, &for_settings)?;
             go(settings, for_settings, git)
         }
@@ -93,8 +94,25 @@ pub(super) fn unasked(run: &Run, places: &Places, env: &Env, sources: Sources) -
     for fault in &settings.faults {
         warn(format_args!("failed to {fault}"));
     }
-    let git = git_items(places, env.home.as_deref()).iter().all(|item| trust.covers(item));
+    let git = git_left(places, env, &trust);
     Ok(Found { settings, trust: for_settings, git })
+}
+
+/// How far git may go where these wait.
+fn git_trust(waiting: &[TrustItem]) -> GitTrust {
+    if waiting.iter().any(|item| item.kind == TrustKind::Git) {
+        GitTrust::None
+    } else if waiting.iter().any(|item| item.kind == TrustKind::Hooks) {
+        GitTrust::Readers
+    } else {
+        GitTrust::All
+    }
+}
+
+fn git_left(places: &Places, env: &Env, trust: &Trust) -> GitTrust {
+    let mut items = git_items(places, env.home.as_deref());
+    items.retain(|item| !trust.covers(item));
+    git_trust(&items)
 }
 
 /// What is trusted before anybody is asked.

@@ -128,6 +128,7 @@ fn secrets_are_hidden_and_so_is_what_a_rule_denies() {
     assert_eq!(results[2], (false, "got nothing".to_owned()));
 }
 
+// proves: S10
 #[test]
 fn the_network_is_the_allowed_hosts_alone() {
     let stage = seen();
@@ -376,7 +377,7 @@ fn what_runs_in_the_background_has_walls_too_and_says_what_was_refused() {
     assert!(!std::path::Path::new("/etc/troupe-test").exists());
 }
 
-// proves: F230
+// proves: F230, S9
 #[test]
 fn a_sandbox_that_must_be_there_and_is_not_refuses_every_command() {
     let stage = seen();

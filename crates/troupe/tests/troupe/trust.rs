@@ -200,6 +200,28 @@ fn a_reader_of_git_asks_where_the_repository_names_a_program() {
     assert_ne!(stage.play(script, &["-p", "hi", "--setting-sources=project"]).out, "ran\n");
 }
 
+// proves: X13
+#[test]
+fn hooks_that_wait_stop_what_changes_and_no_reader() {
+    let stage = Stage::new();
+    let git = |arguments: &[&str]| end(stage.program("git".as_ref()).args(arguments)).clean().to_owned();
+    git(&["init", "-q", "-b", "main"]);
+    git(&["config", "user.name", "n"]);
+    git(&["config", "user.email", "n@example.org"]);
+    let mark = stage.path("mark");
+    stage.write("work/.git/hooks/pre-commit", &format!("#!/bin/sh\ntouch {}\n", mark.display()));
+    end(stage.program("chmod".as_ref()).args(["+x", ".git/hooks/pre-commit"])).clean();
+    let reads = "agent main\nreply\ncall Bash command=\"git log --oneline\"\nreply\nexpect \"does not have any commits\"\ntext \"ran\"\n";
+    assert_eq!(stage.play(reads, &["-p", "hi"]).out, "ran\n");
+    let commits =
+        "agent main\nreply\ncall Bash command=\"git commit -q --allow-empty -m x\"\nreply\ntext \"done\"\n";
+    let allowed = ["-p", "hi", "--allowed-tools", "Bash(git commit *)"];
+    let refused = stage.play(commits, &allowed);
+    assert!(refused.err.contains("hook pre-commit") && !mark.exists(), "{refused:?}");
+    stage.play(commits, &[&allowed[..], &["--trust-workspace"]].concat());
+    assert!(mark.exists(), "the hook is worth something");
+}
+
 // proves: F169
 #[test]
 fn an_env_file_of_the_project_feeds_nothing() {

@@ -174,7 +174,13 @@ impl Look<'_> {
                 self.git_dir(&folder, &folder);
             }
             if seen > MODULES {
-                return self.item(&folder, "submodules", "there are too many to look at", b"");
+                return self.item(
+                    TrustKind::Git,
+                    &folder,
+                    "submodules",
+                    "there are too many to look at",
+                    b"",
+                );
             }
             if depth < MODULES_DEPTH {
                 let below = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -210,29 +216,34 @@ impl Look<'_> {
             .collect();
         hooks.sort();
         if hooks.len() > HOOKS {
-            self.item(folder, "hooks", "there are too many to look at", b"");
+            self.item(TrustKind::Git, folder, "hooks", "there are too many to look at", b"");
         }
         for hook in hooks {
             let name = hook.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let content = content(&hook);
-            self.item(&hook, &format!("hook {name}"), "a program", &content);
+            // The one hook that a git which only reads may run, when it writes its index anew.
+            let kind = if name == "post-index-change" { TrustKind::Git } else { TrustKind::Hooks };
+            self.item(kind, &hook, &format!("hook {name}"), "a program", &content);
         }
     }
 
-    fn item(&mut self, source: &Path, name: &str, value: &str, content: &[u8]) {
-        self.items.push(TrustItem::new(TrustKind::Git, source, self.places, name, value, content));
+    fn item(&mut self, kind: TrustKind, source: &Path, name: &str, value: &str, content: &[u8]) {
+        self.items.push(TrustItem::new(kind, source, self.places, name, value, content));
     }
 
     fn finish(mut self) -> Vec<TrustItem> {
         let found = std::mem::take(&mut self.found);
         for entry in found.entries.iter().filter(|entry| names_program(entry)) {
             let value = entry.value.as_deref().unwrap_or_default();
-            self.item(&entry.file, &name(entry), value, value.as_bytes());
+            // The hooks of that folder are items themselves.
+            let hooks = entry.section == "core" && entry.key == "hookspath";
+            let kind = if hooks { TrustKind::Hooks } else { TrustKind::Git };
+            self.item(kind, &entry.file, &name(entry), value, value.as_bytes());
         }
         for unclear in &found.unclear {
             // By its content, so that trust in it does not outlast it.
             let content = content(&unclear.file);
-            self.item(&unclear.file, "(the whole file)", &unclear.what, &content);
+            self.item(TrustKind::Git, &unclear.file, "(the whole file)", &unclear.what, &content);
         }
         self.items.sort_by(|a, b| (&a.source, &a.name, &a.digest).cmp(&(&b.source, &b.name, &b.digest)));
         self.items.dedup();

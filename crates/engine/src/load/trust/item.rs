@@ -16,8 +16,10 @@ const SHOWN: usize = 400;
 pub enum TrustKind {
     /// A setting that loosens something.
     Settings,
-    /// What git's own settings in the repository would run.
+    /// What git would run in the repository, also where it only reads.
     Git,
+    /// What git would run in the repository where it changes something: hooks.
+    Hooks,
 }
 
 /// Something in a repository that waits until the person trusts it. Nothing in it is made harmless for a
@@ -46,13 +48,14 @@ pub struct Seen(BTreeSet<Digest>);
 
 impl TrustKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Settings, Self::Git];
+    pub const ALL: [Self; 3] = [Self::Settings, Self::Git, Self::Hooks];
 
     /// The word in files.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Settings => "settings",
             Self::Git => "git",
+            Self::Hooks => "hooks",
         }
     }
 }
