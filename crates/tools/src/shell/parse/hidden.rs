@@ -109,6 +109,11 @@ pub(super) fn pieces(line: &str) -> Vec<&str> {
                 found.push(&line[start..at]);
                 start = at + 1;
             }
+            // `function f {`
+            (None, '{') if line[at + 1..].starts_with(char::is_whitespace) => {
+                found.push(&line[start..at]);
+                start = at + 1;
+            }
             (None, '\'' | '"') => quote = Some(c),
             _ => {}
         }
@@ -151,6 +156,7 @@ mod tests {
     #[test]
     fn a_line_is_cut_where_a_command_may_begin() {
         assert_eq!(pieces("if a;then b 'x;y'&&c|d\n(e) `f` {"), ["a", "b 'x;y'", "c", "d", "e", "f"]);
+        assert_eq!(pieces("function f { ! while a"), ["function f", "a"]);
         assert_eq!(pieces("echo \"$(rm x)\" \\; z"), ["echo \"$", "rm x", "\" \\; z"]);
     }
 }

@@ -4,10 +4,11 @@ use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
 use super::hidden::{Hidden, substitutions, without_escapes};
+use super::node::{count_substitutions, is_reserved, is_simple, is_statement, nodes_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
-const MAX_DEPTH: usize = 150;
+pub(super) const MAX_DEPTH: usize = 150;
 
 /// What was found so far.
 pub(super) struct Walk<'t> {
@@ -461,63 +462,4 @@ fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<u
         at += line.len();
     }
     None
-}
-
-/// How many substitutions the grammar found below a node, those in others not counted.
-fn count_substitutions(node: Node<'_>, depth: usize) -> usize {
-    if depth >= MAX_DEPTH {
-        return 0;
-    }
-    let below = nodes_below(node).into_iter();
-    below
-        .map(|child| match child.kind() {
-            "command_substitution" | "process_substitution" => 1,
-            _ => count_substitutions(child, depth + 1),
-        })
-        .sum()
-}
-
-/// Words that no program is run by, unless they are quoted.
-fn is_reserved(word: &str) -> bool {
-    matches!(
-        word,
-        "if" | "then"
-            | "else"
-            | "elif"
-            | "fi"
-            | "do"
-            | "done"
-            | "case"
-            | "esac"
-            | "while"
-            | "until"
-            | "for"
-            | "{"
-            | "}"
-            | "function"
-    )
-}
-
-fn is_simple(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "command"
-            | "declaration_command"
-            | "unset_command"
-            | "test_command"
-            | "variable_assignment"
-            | "variable_assignments"
-    )
-}
-
-fn is_statement(node: Node<'_>) -> bool {
-    is_simple(node)
-        || matches!(node.kind(), "pipeline" | "list" | "subshell" | "compound_statement")
-        || node.kind().ends_with("_statement")
-        || matches!(node.kind(), "negated_command" | "function_definition")
-}
-
-fn nodes_below(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect()
 }
