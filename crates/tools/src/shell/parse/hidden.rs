@@ -7,6 +7,8 @@ const MAX_PIECES: usize = 2_000;
 /// One substitution in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hidden {
+    /// Where it begins, its sign included.
+    pub(super) start: usize,
     /// The command line in it.
     pub(super) text: String,
     /// Whether backticks stand around it: then the backslashes in it count once more.
@@ -25,14 +27,14 @@ pub(super) fn substitutions(text: &str) -> Vec<Hidden> {
             '\\' => start + rest.chars().next().map_or(0, char::len_utf8),
             '`' => {
                 let end = start + backtick(rest);
-                found.push(Hidden { text: text[start..end].to_owned(), backticks: true });
+                found.push(Hidden { start: at, text: text[start..end].to_owned(), backticks: true });
                 (end + 1).min(text.len())
             }
             // Arithmetic is text again.
             '$' if rest.starts_with("((") => start + 2,
             '$' | '<' | '>' if rest.starts_with('(') => {
                 let end = start + 1 + closing(&rest[1..]);
-                found.push(Hidden { text: text[start + 1..end].to_owned(), backticks: false });
+                found.push(Hidden { start: at, text: text[start + 1..end].to_owned(), backticks: false });
                 (end + 1).min(text.len())
             }
             _ => start,

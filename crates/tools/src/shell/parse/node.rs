@@ -4,18 +4,19 @@ use tree_sitter::Node;
 
 use super::walk::MAX_DEPTH;
 
-/// How many substitutions the grammar found below a node, those in others not counted.
-pub(super) fn count_substitutions(node: Node<'_>, depth: usize) -> usize {
+/// Where the substitutions begin that the grammar found below a node, those in others left out.
+pub(super) fn substitutions_below(node: Node<'_>, depth: usize) -> Vec<usize> {
     if depth >= MAX_DEPTH {
-        return 0;
+        return Vec::new();
     }
-    let below = nodes_below(node).into_iter();
-    below
-        .map(|child| match child.kind() {
-            "command_substitution" | "process_substitution" => 1,
-            _ => count_substitutions(child, depth + 1),
-        })
-        .sum()
+    let mut starts = Vec::new();
+    for child in nodes_below(node) {
+        match child.kind() {
+            "command_substitution" | "process_substitution" => starts.push(child.start_byte()),
+            _ => starts.extend(substitutions_below(child, depth + 1)),
+        }
+    }
+    starts
 }
 
 /// Words that no program is run by, unless they are quoted.

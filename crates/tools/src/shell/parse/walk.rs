@@ -1,10 +1,12 @@
 //! The walk over a syntax tree that finds each simple command, and the folder that it would run in.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
 use super::hidden::{Hidden, substitutions, without_escapes};
-use super::node::{count_substitutions, is_reserved, is_simple, is_statement, nodes_below};
+use super::node::{is_reserved, is_simple, is_statement, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -318,10 +320,10 @@ impl<'t> Walk<'t> {
 
     /// Substitutions in `${x#…}`, which the grammar takes for text.
     fn hidden_in(&mut self, node: Node<'t>) {
-        let hidden = substitutions(self.raw(node));
-        if hidden.len() > count_substitutions(node, self.depth) {
-            self.keep_hidden(hidden);
-        }
+        let known: BTreeSet<usize> = substitutions_below(node, self.depth).into_iter().collect();
+        let mut hidden = substitutions(self.raw(node));
+        hidden.retain(|found| !known.contains(&(node.start_byte() + found.start)));
+        self.keep_hidden(hidden);
     }
 
     /// Has each of them read as a line of its own.
