@@ -153,7 +153,7 @@ fn paths() {
 #[test]
 fn more_paths() {
     let mut faults = Vec::new();
-    for line in include_str!("own_path_cases.jsonl").lines() {
+    for line in include_str!("cases/own_path_cases.jsonl").lines() {
         let case: Value = serde_json::from_str(line).unwrap();
         let word = outcome(&case);
         if !cases::is_right(&case, word) {

@@ -86,7 +86,7 @@ fn shell_commands() {
 fn more_shell_commands() {
     let mut faults = Vec::new();
     let mut judged = 0;
-    for record in include_str!("cases/own.jsonl").lines() {
+    for record in include_str!("cases/own_cases.jsonl").lines() {
         let record: Value = serde_json::from_str(record).unwrap();
         let (rules, mode) = setting_of(&record);
         for command in record["commands"].as_array().unwrap() {

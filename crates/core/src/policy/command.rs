@@ -136,6 +136,20 @@ impl Command {
         self.doubt.is_none() && !self.parts.is_empty() && self.parts.iter().all(readonly::only_reads)
     }
 
+    /// The folders in which its wildcards stand for names, for whoever looks for the links in them.
+    pub fn folders_of_wildcards(&self, place: &Place) -> Vec<PathBuf> {
+        let mut folders = Vec::new();
+        for part in &self.parts {
+            let targets = part.redirects.iter().map(|redirect| &redirect.target);
+            let globs = part.words.iter().skip(1).chain(targets).filter(|word| word.glob);
+            let paths = globs.filter_map(|word| locate::path_of(word, part, place));
+            folders.extend(paths.filter_map(|path| path.parent().map(Path::to_path_buf)));
+        }
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
     /// Looks up where the paths in it lead. `look` gets an absolute path and gives it back with links
     /// followed.
     pub fn resolve(&mut self, place: &Place, mut look: impl FnMut(&Path) -> PathBuf) {

@@ -129,7 +129,8 @@ impl Judge<'_> {
     fn by_target(&self, target: &Target, command: &Command) -> Finding {
         let shown = &target.text;
         if target.deed == Deed::Read && target.glob {
-            return self.by_glob(shown);
+            let linked = target.path.as_deref().map(|path| self.by_links(path, command));
+            return self.by_glob(shown).and(linked.unwrap_or_else(Finding::free));
         }
         let Some(path) = &target.path else {
             return match target.deed {
@@ -224,7 +225,11 @@ impl Judge<'_> {
         let unfolded = word.value.is_none().then(|| braces(&word.raw)).flatten();
         match unfolded {
             Some(pattern) => self.by_glob(&pattern),
-            None if word.glob => self.by_glob(text),
+            None if word.glob => {
+                let path = path_of_text(text, word.home, part, self.place);
+                let linked = path.map(|path| self.by_links(&path, command));
+                self.by_glob(text).and(linked.unwrap_or_else(Finding::free))
+            }
             None => Finding::free(),
         }
     }
@@ -247,6 +252,24 @@ impl Judge<'_> {
             .by(rule),
             None => Finding::free(),
         }
+    }
+
+    /// A wildcard that stands for a link to a file which may not be read, as far as somebody has looked.
+    fn by_links(&self, pattern: &Path, command: &Command) -> Finding {
+        let name = pattern.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let fits = |link: &Path| {
+            link.parent() == pattern.parent()
+                && link.file_name().is_some_and(|own| pattern_fits(&name, &own.to_string_lossy()))
+        };
+        let mut found = Finding::free();
+        for (link, real) in command.links.iter().filter(|(link, real)| link != real && fits(link)) {
+            if let Some(rule) = self.rule_for(Behaviour::Deny, Deed::Read, real) {
+                let reason =
+                    format!("`{name}` may stand for {}, which the rule `{rule}` denies", link.display());
+                found = found.and(Finding::new(Level::Bound, reason));
+            }
+        }
+        found
     }
 
     /// A wildcard that could stand for a file which may not be read.

@@ -343,8 +343,6 @@ const POWERS: &[&str] = &[
     "upload-pack",
     "receive-pack",
     "exec",
-    "output",
-    "output-directory",
     "ext-diff",
     "open-files-in-pager",
     "extcmd",

@@ -45,6 +45,8 @@ pub(super) struct Options<'a> {
     long: Vec<&'a str>,
     /// Each option as a whole word, for programs with long options behind one dash.
     whole: Vec<&'a str>,
+    /// Whether there is a `--`.
+    marked: bool,
     /// The other words, program left out.
     pub(super) operands: Vec<&'a str>,
     /// Those that follow an option and may be its value, as places in `operands`.
@@ -83,6 +85,7 @@ impl<'a> Options<'a> {
                 after_option = false;
             } else if word == "--" {
                 only_operands = true;
+                options.marked = true;
                 after_option = false;
             } else {
                 options.whole.push(word);
@@ -107,7 +110,9 @@ impl<'a> Options<'a> {
         let whole_words = self.whole.iter().filter(|w| !w.starts_with("--"));
         let dashes = whole_words.clone().all(|w| other.whole.contains(w));
         let letters = self.short.iter().all(|letter| other.has_letter(*letter));
-        (dashes || letters) && self.long.iter().all(|name| other.has_long(name))
+        (dashes || letters)
+            && (other.marked || !self.marked)
+            && self.long.iter().all(|name| other.has_long(name))
     }
 
     fn has_letter(&self, letter: char) -> bool {

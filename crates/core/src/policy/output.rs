@@ -22,6 +22,7 @@ const OUTPUTS: &[(&[&str], &str, &[&str])] = &[
     (&["dot", "ctags", "etags"], "of", &[]),
     (&["openssl"], "", &["out"]),
     (&["cmake"], "B", &[]),
+    (&["tsc"], "", &["outDir", "outFile", "declarationDir", "tsBuildInfoFile", "generateTrace"]),
     (&["pip", "pip3"], "td", &["target", "prefix", "root", "dest"]),
     (&["pytest", "py.test"], "", &["basetemp", "log-file", "result-log"]),
     (&["ruff"], "o", &[]),

@@ -77,8 +77,6 @@ const ANYWHERE: &[&str] = &[
     "setupFiles",
     "setupFilesAfterEnv",
     "testRunner",
-    "junitxml",
-    "junit-xml",
 ];
 
 /// Programs for which one of those means something else, or that are judged on their own.
@@ -140,7 +138,7 @@ const POWERS: &[Power] = &[
     Power { names: &["cmake"], letters: "PCE", pieces: &["_COMPILER", "_LAUNCHER", "_PROGRAM", "TOOLCHAIN_FILE"], ..NONE },
     Power { names: &["gradle", "gradlew"], letters: "Ibpgc", long: &["build-file", "project-dir", "gradle-user-home", "settings-file", "include-build"], pieces: &["org.gradle."], ..NONE },
     Power { names: &["mvn", "mvnw"], letters: "fst", long: &["file", "settings", "global-settings", "gs", "toolchains", "global-toolchains", "gt"], pieces: &["exec:", "exec.", "antrun:", "-maven-plugin:"], ..NONE },
-    Power { names: &["tsc"], letters: "p", long: &["project", "outDir", "outFile", "declarationDir", "tsBuildInfoFile", "generateTrace", "build", "b"], ..NONE },
+    Power { names: &["tsc"], letters: "p", long: &["project", "build", "b"], ..NONE },
     Power { names: &["gcc", "cc", "g++", "c++", "clang", "clang++", "ld"], letters: "B", long: &["wrapper"], pieces: &["-fplugin", "-specs", "-fuse-ld", "-Xclang", "-load", "-dynamic-linker"], ..NONE },
     Power { names: &["rustc"], pieces: &["linker", "-Zcodegen-backend"], ..NONE },
     Power { names: &["cargo"], letters: "C", long: &["manifest-path"], ..NONE },

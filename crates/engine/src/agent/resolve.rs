@@ -7,6 +7,8 @@ use troupe_core::ports::tool::Place;
 
 /// Links followed one after the other at most, for a path whose end doesn't exist.
 const HOPS: usize = 40;
+/// Entries of a folder that are looked at for a wildcard.
+const ENTRIES: usize = 10_000;
 /// Bytes of the longest path that Linux takes.
 const PATH_MAX: usize = 4096;
 
@@ -15,10 +17,25 @@ pub(crate) fn resolve(access: &mut [Access], place: &Place) {
     for access in access {
         match access {
             Access::Read(path) | Access::Write(path) => path.resolved = real(&path.typed),
-            Access::Exec(command) => command.resolve(place, real),
+            Access::Exec(command) => {
+                command.resolve(place, real);
+                for folder in command.folders_of_wildcards(place) {
+                    command.links.extend(links_in(&folder));
+                }
+            }
             Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person | Access::Unknown => {}
         }
     }
+}
+
+/// The links in a folder, with where they lead.
+fn links_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let links = entries
+        .take(ENTRIES)
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    links.map(|entry| (entry.path(), real(&entry.path()))).collect()
 }
 
 /// The path with links followed as far as it exists. What can't be followed (a loop, or more than a path may
@@ -63,6 +80,40 @@ mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
     use std::os::unix::fs::symlink;
+
+    // proves: S7
+    #[test]
+    fn a_wildcard_is_judged_by_the_links_that_it_finds() {
+        use troupe_core::policy::{Behaviour, Judged, Mode, Rules, Scope, Verdict, Word, decide};
+        let folder = tempfile::tempdir().unwrap();
+        let root = std::fs::canonicalize(folder.path()).unwrap();
+        std::fs::create_dir(root.join("out")).unwrap();
+        std::fs::write(root.join("out/secret"), "").unwrap();
+        std::fs::create_dir(root.join("ws")).unwrap();
+        symlink("../out/secret", root.join("ws/sink")).unwrap();
+        let ws = root.join("ws");
+        let place = Place { cwd: ws.clone(), home: root.clone(), roots: vec![ws.clone()], scratch: vec![] };
+        let mut rules = Rules::default();
+        rules.add("Bash(cat *)", Behaviour::Allow, Scope::Project, ws.clone()).unwrap();
+        let deny = format!("Read(/{}/**)", root.join("out").display());
+        rules.add(&deny, Behaviour::Deny, Scope::Project, ws).unwrap();
+        for (pattern, allowed) in [("s?nk", false), ("*k", false), ("x*", true)] {
+            let glob = Word { glob: true, ..Word::plain(pattern) };
+            let part =
+                troupe_core::policy::Simple { words: vec![Word::plain("cat"), glob], ..Default::default() };
+            let command = troupe_core::policy::Command {
+                text: format!("cat {pattern}"),
+                parts: vec![part],
+                ..Default::default()
+            };
+            let mut access = [Access::Exec(Box::new(command))];
+            resolve(&mut access, &place);
+            let judged =
+                Judged { tool: "Bash", input: &serde_json::json!({}), access: &access, place: &place };
+            let verdict = decide(&rules, Mode::BypassPermissions, &judged);
+            assert_eq!(verdict == Verdict::Allow, allowed, "{pattern}: {verdict:?}");
+        }
+    }
 
     #[test]
     fn links_are_followed_also_to_what_does_not_exist() {

@@ -10,6 +10,7 @@ use troupe_core::policy::{Command, Folder, Origin, RedirectKind, Simple, runs_sh
 use walk::Walk;
 
 mod hidden;
+mod node;
 mod walk;
 mod word;
 

@@ -7,6 +7,8 @@ const MAX_PIECES: usize = 2_000;
 /// One substitution in a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Hidden {
+    /// Where it begins, its sign included.
+    pub(super) start: usize,
     /// The command line in it.
     pub(super) text: String,
     /// Whether backticks stand around it: then the backslashes in it count once more.
@@ -25,14 +27,14 @@ pub(super) fn substitutions(text: &str) -> Vec<Hidden> {
             '\\' => start + rest.chars().next().map_or(0, char::len_utf8),
             '`' => {
                 let end = start + backtick(rest);
-                found.push(Hidden { text: text[start..end].to_owned(), backticks: true });
+                found.push(Hidden { start: at, text: text[start..end].to_owned(), backticks: true });
                 (end + 1).min(text.len())
             }
             // Arithmetic is text again.
             '$' if rest.starts_with("((") => start + 2,
             '$' | '<' | '>' if rest.starts_with('(') => {
                 let end = start + 1 + closing(&rest[1..]);
-                found.push(Hidden { text: text[start + 1..end].to_owned(), backticks: false });
+                found.push(Hidden { start: at, text: text[start + 1..end].to_owned(), backticks: false });
                 (end + 1).min(text.len())
             }
             _ => start,
@@ -109,6 +111,11 @@ pub(super) fn pieces(line: &str) -> Vec<&str> {
                 found.push(&line[start..at]);
                 start = at + 1;
             }
+            // `function f {`
+            (None, '{') if line[at + 1..].starts_with(char::is_whitespace) => {
+                found.push(&line[start..at]);
+                start = at + 1;
+            }
             (None, '\'' | '"') => quote = Some(c),
             _ => {}
         }
@@ -151,6 +158,7 @@ mod tests {
     #[test]
     fn a_line_is_cut_where_a_command_may_begin() {
         assert_eq!(pieces("if a;then b 'x;y'&&c|d\n(e) `f` {"), ["a", "b 'x;y'", "c", "d", "e", "f"]);
+        assert_eq!(pieces("function f { ! while a"), ["function f", "a"]);
         assert_eq!(pieces("echo \"$(rm x)\" \\; z"), ["echo \"$", "rm x", "\" \\; z"]);
     }
 }

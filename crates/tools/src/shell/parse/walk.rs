@@ -1,13 +1,16 @@
 //! The walk over a syntax tree that finds each simple command, and the folder that it would run in.
 
+use std::collections::BTreeSet;
+
 use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
 use super::hidden::{Hidden, substitutions, without_escapes};
+use super::node::{is_reserved, is_simple, is_statement, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
-const MAX_DEPTH: usize = 150;
+pub(super) const MAX_DEPTH: usize = 150;
 
 /// What was found so far.
 pub(super) struct Walk<'t> {
@@ -317,10 +320,10 @@ impl<'t> Walk<'t> {
 
     /// Substitutions in `${x#…}`, which the grammar takes for text.
     fn hidden_in(&mut self, node: Node<'t>) {
-        let hidden = substitutions(self.raw(node));
-        if hidden.len() > count_substitutions(node, self.depth) {
-            self.keep_hidden(hidden);
-        }
+        let known: BTreeSet<usize> = substitutions_below(node, self.depth).into_iter().collect();
+        let mut hidden = substitutions(self.raw(node));
+        hidden.retain(|found| !known.contains(&(node.start_byte() + found.start)));
+        self.keep_hidden(hidden);
     }
 
     /// Has each of them read as a line of its own.
@@ -461,63 +464,4 @@ fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<u
         at += line.len();
     }
     None
-}
-
-/// How many substitutions the grammar found below a node, those in others not counted.
-fn count_substitutions(node: Node<'_>, depth: usize) -> usize {
-    if depth >= MAX_DEPTH {
-        return 0;
-    }
-    let below = nodes_below(node).into_iter();
-    below
-        .map(|child| match child.kind() {
-            "command_substitution" | "process_substitution" => 1,
-            _ => count_substitutions(child, depth + 1),
-        })
-        .sum()
-}
-
-/// Words that no program is run by, unless they are quoted.
-fn is_reserved(word: &str) -> bool {
-    matches!(
-        word,
-        "if" | "then"
-            | "else"
-            | "elif"
-            | "fi"
-            | "do"
-            | "done"
-            | "case"
-            | "esac"
-            | "while"
-            | "until"
-            | "for"
-            | "{"
-            | "}"
-            | "function"
-    )
-}
-
-fn is_simple(node: Node<'_>) -> bool {
-    matches!(
-        node.kind(),
-        "command"
-            | "declaration_command"
-            | "unset_command"
-            | "test_command"
-            | "variable_assignment"
-            | "variable_assignments"
-    )
-}
-
-fn is_statement(node: Node<'_>) -> bool {
-    is_simple(node)
-        || matches!(node.kind(), "pipeline" | "list" | "subshell" | "compound_statement")
-        || node.kind().ends_with("_statement")
-        || matches!(node.kind(), "negated_command" | "function_definition")
-}
-
-fn nodes_below(node: Node<'_>) -> Vec<Node<'_>> {
-    let mut cursor = node.walk();
-    node.children(&mut cursor).collect()
 }

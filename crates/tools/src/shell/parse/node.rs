@@ -1,0 +1,65 @@
+//! Kinds of nodes and words of the grammar.
+
+use tree_sitter::Node;
+
+use super::walk::MAX_DEPTH;
+
+/// Where the substitutions begin that the grammar found below a node, those in others left out.
+pub(super) fn substitutions_below(node: Node<'_>, depth: usize) -> Vec<usize> {
+    if depth >= MAX_DEPTH {
+        return Vec::new();
+    }
+    let mut starts = Vec::new();
+    for child in nodes_below(node) {
+        match child.kind() {
+            "command_substitution" | "process_substitution" => starts.push(child.start_byte()),
+            _ => starts.extend(substitutions_below(child, depth + 1)),
+        }
+    }
+    starts
+}
+
+/// Words that no program is run by, unless they are quoted.
+pub(super) fn is_reserved(word: &str) -> bool {
+    matches!(
+        word,
+        "if" | "then"
+            | "else"
+            | "elif"
+            | "fi"
+            | "do"
+            | "done"
+            | "case"
+            | "esac"
+            | "while"
+            | "until"
+            | "for"
+            | "{"
+            | "}"
+            | "function"
+    )
+}
+
+pub(super) fn is_simple(node: Node<'_>) -> bool {
+    matches!(
+        node.kind(),
+        "command"
+            | "declaration_command"
+            | "unset_command"
+            | "test_command"
+            | "variable_assignment"
+            | "variable_assignments"
+    )
+}
+
+pub(super) fn is_statement(node: Node<'_>) -> bool {
+    is_simple(node)
+        || matches!(node.kind(), "pipeline" | "list" | "subshell" | "compound_statement")
+        || node.kind().ends_with("_statement")
+        || matches!(node.kind(), "negated_command" | "function_definition")
+}
+
+pub(super) fn nodes_below(node: Node<'_>) -> Vec<Node<'_>> {
+    let mut cursor = node.walk();
+    node.children(&mut cursor).collect()
+}
