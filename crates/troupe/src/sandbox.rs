@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use troupe_core::ports::tool::Place;
 use troupe_engine::load::rules::{self, RuleFlags};
-use troupe_engine::load::{Env, Places};
+use troupe_engine::load::settings::own_paths;
+use troupe_engine::load::{CommandLine, Env, Places, Sources};
 use troupe_sandbox::proxy::{Proxy, Rules};
 use troupe_sandbox::{Network, Sandbox, Wall};
 
@@ -25,7 +26,8 @@ pub(crate) fn run(command: &[OsString], env: &Env) -> Result<u8, Fault> {
     let places = Places::of(env);
     let settings = settings(&places, env)?;
     let permissions = settings.permissions();
-    let loaded = rules::load(&permissions, &RuleFlags::default(), &places.cwd);
+    let mut loaded = rules::load(&permissions, &RuleFlags::default(), &places.cwd);
+    loaded.rules.set_own(own_paths(&places, Sources::ALL, &CommandLine::default(), env.home.as_deref()));
     loaded.faults.iter().for_each(warn);
     let mut roots = vec![places.cwd.clone()];
     roots.extend(

@@ -186,7 +186,7 @@ impl Judge<'_> {
                 return found(Level::Hard, format!("it removes or moves {shown}, outside the workspace"));
             }
         }
-        if is_protected(path, self.place) {
+        if is_protected(path, self.place) || self.rules.is_own(path) {
             return found(Level::Hard, format!("{shown} decides what runs later"));
         }
         Finding::free()

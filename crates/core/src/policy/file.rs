@@ -41,7 +41,7 @@ impl Judge<'_> {
         if beyond.level == Level::Deny {
             return beyond;
         }
-        if writes && is_protected(path, self.place) {
+        if writes && (is_protected(path, self.place) || self.rules.is_own(path)) {
             return found(Level::Hard, format!("{shown} decides what runs later"));
         }
         if self.is_inside(path) && (!writes || matches!(self.mode, Mode::AcceptEdits | Mode::Auto)) {

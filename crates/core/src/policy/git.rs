@@ -188,7 +188,6 @@ pub(super) const LONG: &[&str] = &[
     "simplify-by-decoration",
     "diff-algorithm",
     "inter-hunk-context",
-    "submodule",
     "ws-error-highlight",
     "text",
     "full-history",

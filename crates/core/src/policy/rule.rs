@@ -103,6 +103,7 @@ pub enum GitTrust {
 pub struct Rules {
     all: Vec<Arc<Rule>>,
     git: GitTrust,
+    own: Arc<[PathBuf]>,
     folds: bool,
     pub(super) bounds: Bounds,
 }
@@ -196,6 +197,22 @@ impl Rules {
                 pattern.resolve(resolved);
             }
         }
+    }
+
+    /// Files and folders that the harness is steered by, wherever they lie: its home, the settings of the run.
+    /// Changing one is for a person, as with [`super::PROTECTED`].
+    pub fn set_own(&mut self, own: impl IntoIterator<Item = PathBuf>) {
+        self.own = own.into_iter().collect();
+    }
+
+    /// See [`Rules::set_own`].
+    pub fn own(&self) -> &[PathBuf] {
+        &self.own
+    }
+
+    /// Whether a path is one of the harness's own or below one.
+    pub(super) fn is_own(&self, path: &Path) -> bool {
+        self.own.iter().any(|own| path.starts_with(own))
     }
 
     pub(super) fn git(&self) -> GitTrust {

@@ -23,6 +23,7 @@ impl Rules {
     #[must_use]
     pub fn with_marks_of(mut self, other: &Self) -> Self {
         self.set_git(other.git());
+        self.set_own(other.own().iter().cloned());
         self.set_folding(other.folds());
         self
     }

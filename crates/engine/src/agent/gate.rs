@@ -1,6 +1,6 @@
 //! What stands before a call: its tool, its input, what it would touch, and whether it may.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,8 +8,8 @@ use troupe_core::access::Access;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{
-    Asking, Explanation, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives, decide,
-    explain, explain_waved,
+    Asking, Explanation, GitTrust, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives,
+    decide, explain, explain_waved,
 };
 use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
@@ -20,6 +20,7 @@ use super::actor::Actor;
 use super::passed::Passed;
 use super::plan::mode;
 use crate::judge::touched;
+use crate::load::git::Checkout;
 use crate::supervisor::{Row, Shared};
 
 /// A call that is fit to be judged.
@@ -164,9 +165,22 @@ impl Bench {
     }
 
     fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {
-        let rules = self.shared.rules(self.allowed.as_deref());
+        let mut rules = self.shared.rules(self.allowed.as_deref());
         let place = place(&self.shared, &self.row, &self.plan);
+        let may_be_git = |access: &Access| matches!(access, Access::Exec(line) if line.text.contains("git"));
+        if ready.access.iter().any(may_be_git) && self.is_in_another_repository(&place.cwd) {
+            Arc::make_mut(&mut rules).set_git(GitTrust::None);
+        }
         decide(&rules, &ready.judged(&place))
+    }
+}
+
+impl Bench {
+    /// Whether a folder belongs to another repository than the workspace: trust was given for that one alone.
+    fn is_in_another_repository(&self, cwd: &Path) -> bool {
+        let root = |folder: &Path| Checkout::around(folder).map(|checkout| checkout.root);
+        let workspace = &self.shared.config.place.cwd;
+        cwd != workspace && root(cwd) != root(workspace)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use troupe_core::policy::{GitTrust, Mode, Rules};
 use troupe_engine::load::rules::{self, RuleFlags};
-use troupe_engine::load::settings::{PermissionSettings, save};
+use troupe_engine::load::settings::{PermissionSettings, own_paths, save};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, RuleFiles, RuleSources, Sources, Trust};
 use troupe_engine::session::{Leave, Reload, SaveRule};
@@ -76,9 +76,12 @@ pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
     loaded.faults.iter().for_each(warn);
     loaded.warnings.iter().for_each(warn);
     let (rules, reload) = reloader(given, flags)?;
+    let mut rules = rules.unwrap_or(loaded.rules);
+    let line = trust::command_line(run, env);
+    rules.set_own(own_paths(places, given.sources, &line, env.home.as_deref()));
     Ok(Leave {
         mode: mode(run.mode(), settings, env, rustix::process::geteuid().is_root())?,
-        rules: rules.unwrap_or(loaded.rules),
+        rules,
         bypass: may_bypass(run, settings, env),
         asks: Asked::of(run) != Asked::Nobody,
         by_host: Asked::of(run) == Asked::Host,

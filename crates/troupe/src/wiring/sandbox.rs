@@ -45,7 +45,7 @@ pub(crate) fn fence(settings: &Settings, rules: &Rules, places: &Places, env: &E
         settings: settings.sandbox(env.home.as_deref()),
         rules: RulePaths::of(rules, &places.cwd, env.home.as_deref()),
         secrets: user.chain(places.user_file.clone()).collect(),
-        own: vec![places.home.clone(), places.state.clone(), places.projects.clone()],
+        own: rules.own().iter().cloned().chain([places.home.clone(), places.state.clone()]).collect(),
     }
 }
 

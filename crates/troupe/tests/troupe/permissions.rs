@@ -236,3 +236,25 @@ fn a_bad_line_is_answered_and_the_rest_goes_on() {
     assert_eq!(errors, [false, true, true, true, true, false]);
     assert_eq!(answers[5]["decision"], "deny", "a faulty rule that denies denies its tool");
 }
+
+// proves: S1
+#[test]
+fn what_steers_the_run_is_protected_wherever_it_lies() {
+    let stage = Stage::new();
+    let input = |path: &str| json!({"file_path": path, "content": ""}).to_string();
+    for path in ["h/settings.json", "h/trust.json", "c/settings.json"] {
+        let mut command =
+            permissions(&stage, &["test", "--json", "--mode", "acceptEdits", "--tool", "Write"]);
+        command.env("TROUPE_HOME", stage.path("work/h")).env("CLAUDE_CONFIG_DIR", stage.path("work/c"));
+        let found = parsed(&end(command.args(["--input", &input(path)])));
+        assert_eq!(found["decision"], "ask", "{path}: {found}");
+    }
+    stage.write("work/mine.json", r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#);
+    let script = "agent main\nreply\ncall Bash command=\"cp other.json mine.json\"\nreply\ncall Bash command=\"touch a\"\nreply \"done\"\n";
+    stage.write("work/other.json", "{}");
+    let ended =
+        stage.play(script, &["-p", "go", "--settings", "mine.json", "--permission-mode", "acceptEdits"]);
+    assert!(ended.out.contains("done"), "{ended:?}");
+    assert!(!stage.path("work/a").exists(), "the rule still holds");
+    assert!(std::fs::read_to_string(stage.path("work/mine.json")).unwrap().contains("deny"));
+}

@@ -222,6 +222,25 @@ fn hooks_that_wait_stop_what_changes_and_no_reader() {
     assert!(mark.exists(), "the hook is worth something");
 }
 
+// proves: X13
+#[test]
+fn a_repository_within_another_has_no_part_in_its_trust() {
+    let stage = Stage::new();
+    let git = |arguments: &[&str]| end(stage.program("git".as_ref()).args(arguments)).clean().to_owned();
+    git(&["init", "-q", "-b", "main"]);
+    git(&["init", "-q", "-b", "main", "nest"]);
+    let mark = stage.path("mark");
+    git(&["-C", "nest", "config", "diff.external", &format!("touch {}; true", mark.display())]);
+    stage.write("work/nest/a", "a\n");
+    git(&["-C", "nest", "add", "a"]);
+    stage.write("work/nest/a", "b\n");
+    let script = "agent main\nreply\ncall Bash command=\"cd nest\"\nreply\ncall Bash command=\"git diff\"\nreply \"done\"\n";
+    let ended = stage.play(script, &["-p", "hi"]);
+    assert!(ended.out.contains("done") && !mark.exists(), "{ended:?}");
+    git(&["-C", "nest", "diff"]);
+    assert!(mark.exists(), "the program is worth something");
+}
+
 // proves: F169
 #[test]
 fn an_env_file_of_the_project_feeds_nothing() {

@@ -200,6 +200,25 @@ pub(crate) fn watched(
     paths
 }
 
+/// What the harness is steered by, under each of its names: its home, the settings of the run. What holds a
+/// folder to work in is left out, since nothing could be done there.
+pub fn own_paths(
+    places: &Places,
+    sources: Sources,
+    given: &CommandLine,
+    home: Option<&Path>,
+) -> Vec<PathBuf> {
+    let mut paths = watched(places, sources, given, home);
+    paths.extend([places.home.clone(), places.state.clone(), places.projects.clone()]);
+    paths.extend(places.user.iter().chain(&places.user_file).cloned());
+    let real: Vec<PathBuf> = paths.iter().map(|path| resolved(path)).collect();
+    paths.extend(real);
+    paths.retain(|path| !places.cwd.starts_with(path));
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
 /// The organisation's files, the weakest first. Drop-ins come by name; `unread` gets a folder of them that can't
 /// be listed, since what it forbids must not be lost unseen.
 pub(super) fn managed(places: &Places, mut unread: impl FnMut(PathBuf, std::io::Error)) -> Vec<Candidate> {

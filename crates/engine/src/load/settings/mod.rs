@@ -20,7 +20,7 @@ mod schema;
 pub use document::SettingsFault;
 pub(crate) use guard::item as trust_item;
 pub use kept::Kept;
-pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource};
+pub use layer::{CommandLine, Layer, Origin, Source, Sources, UnknownSource, own_paths};
 pub use sandbox::{FilesystemSettings, NetworkSettings, SandboxSettings};
 pub use view::{Entry, ModelSettings, PermissionSettings, RuleText, SessionSettings, Settings, Valued};
 pub use write::{WriteFault, add_rule, save};
