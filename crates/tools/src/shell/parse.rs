@@ -44,7 +44,7 @@ pub fn parse(line: &str) -> Command {
     if !understood {
         // What was not understood may hold a command that a rule denies.
         for piece in hidden::pieces(&joined) {
-            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS);
+            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
         }
     }
     if unsure {
