@@ -7,10 +7,12 @@ use std::ops::ControlFlow;
 use tree_sitter::{ParseOptions, Parser, Tree};
 use troupe_core::policy::{Command, Folder, Origin, RedirectKind, Simple, runs_shell_text};
 
+use quote::{Sighted, Sign, signs};
 use walk::Walk;
 
 mod hidden;
 mod node;
+mod quote;
 mod walk;
 mod word;
 
@@ -44,7 +46,7 @@ pub fn parse(line: &str) -> Command {
     if !understood {
         // What was not understood may hold a command that a rule denies.
         for piece in hidden::pieces(&joined) {
-            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS);
+            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
         }
     }
     if unsure {
@@ -153,43 +155,25 @@ fn is_invisible(c: char) -> bool {
 /// Joins lines that end in a backslash, as the shell does before it looks at words. After the start of a
 /// heredoc it depends on the quotes of its marker: then the text is joined and the second value is true.
 fn join_continued(line: &str) -> (String, bool) {
-    #[derive(PartialEq)]
-    enum In {
-        Plain,
-        Single,
-        Double,
-        Comment,
-    }
     let mut out = String::with_capacity(line.len());
-    let mut state = In::Plain;
     let mut heredoc = false;
     let mut unsure = false;
     let mut before = ' ';
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match (&state, c) {
-            (In::Plain | In::Double, '\\') => {
-                if chars.peek() == Some(&'\n') {
-                    chars.next();
-                    unsure |= heredoc;
-                    continue;
-                }
-                out.push(c);
-                if let Some(next) = chars.next() {
-                    out.push(next);
-                    before = next;
-                }
+    let mut seen = signs(line).into_iter().peekable();
+    while let Some(Sighted { char, sign, .. }) = seen.next() {
+        if sign == Sign::Escaped {
+            if seen.next_if(|next| next.char == '\n').is_some() {
+                unsure |= heredoc;
                 continue;
             }
-            (In::Plain, '\'') => state = In::Single,
-            (In::Single, '\'') | (In::Double, '"') | (In::Comment, '\n') => state = In::Plain,
-            (In::Plain, '"') => state = In::Double,
-            (In::Plain, '#') if before.is_whitespace() || ";|&(".contains(before) => state = In::Comment,
-            (In::Plain, '<') if before == '<' => heredoc = true,
-            _ => {}
+            out.push(char);
+            out.extend(seen.next().map(|next| next.char));
+            before = 'x';
+            continue;
         }
-        out.push(c);
-        before = c;
+        heredoc |= sign == Sign::Code && char == '<' && before == '<';
+        out.push(char);
+        before = char;
     }
     (out, unsure)
 }

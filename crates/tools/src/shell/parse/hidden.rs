@@ -1,6 +1,8 @@
 //! What a shell would run in text that the grammar does not look into, or did not understand. Read far more
 //! simply than a shell reads: it finds too much rather than too little.
 
+use super::quote::{Sighted, Sign, signs};
+
 /// Most pieces that a text is cut into.
 const MAX_PIECES: usize = 2_000;
 
@@ -72,23 +74,12 @@ fn backtick(text: &str) -> usize {
 
 /// Where the bracket is that closes one before the text.
 fn closing(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut quote = None;
-    let mut chars = text.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (Some('\''), '\'') | (Some('"'), '"') => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => {
-                chars.next();
-            }
-            (Some(_), _) => {}
-            (None, '\'' | '"') => quote = Some(c),
-            (None, '(') => depth += 1,
-            (None, ')') if depth == 0 => return at,
-            (None, ')') => depth -= 1,
-            (None, _) => {}
+    let mut depth = 0;
+    for seen in signs(text) {
+        if seen.sign == Sign::Code && seen.char == ')' && depth == 0 {
+            return seen.at;
         }
+        depth = seen.depth;
     }
     text.len()
 }
@@ -97,27 +88,19 @@ fn closing(text: &str) -> usize {
 pub(super) fn pieces(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
-    let mut quote = None;
-    let mut chars = line.char_indices();
-    while let Some((at, c)) = chars.next() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (Some('\''), _) => {}
-            (_, '\\') => {
-                chars.next();
-            }
-            // Inside of double quotes a substitution begins and ends all the same.
-            (_, ';' | '&' | '|' | '\n' | '(' | ')' | '`') => {
-                found.push(&line[start..at]);
-                start = at + 1;
-            }
+    for Sighted { at, char, sign, .. } in signs(line) {
+        let cuts = match (sign, char) {
+            (Sign::Code, ';' | '&' | '|' | '\n' | '(' | ')' | '`') => true,
+            // A substitution in double quotes begins and ends all the same.
+            (Sign::Double, '(' | ')' | '`') => true,
+            (Sign::Comment, '\n') => true,
             // `function f {`
-            (None, '{') if line[at + 1..].starts_with(char::is_whitespace) => {
-                found.push(&line[start..at]);
-                start = at + 1;
-            }
-            (None, '\'' | '"') => quote = Some(c),
-            _ => {}
+            (Sign::Code, '{') => line[at + 1..].starts_with(char::is_whitespace),
+            _ => false,
+        };
+        if cuts {
+            found.push(&line[start..at]);
+            start = at + 1;
         }
     }
     found.push(&line[start..]);

@@ -63,6 +63,10 @@ fn words_lose_their_quotes() {
     };
     let known = |texts: &[&str]| texts.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>();
     assert_eq!(values(r#"r\m 'a b'"c"e\ d $'\x72\n' "#), known(&["rm", "a bce d", "r\n"]));
+    for quoted in ["$'a\\'b'", "\"$(echo 'a\"b')\"", "\\'", "\"'\""] {
+        let line = format!("ls {quoted}; r\\\nm x");
+        assert!(programs(&line).contains(&"rm".to_owned()), "{line}");
+    }
     assert_eq!(values("r\\\nm x\\\n y"), known(&["rm", "x", "y"]));
     assert_eq!(values("echo 'it'\\''s' \"a\\\"b\\c\""), known(&["echo", "it's", "a\"b\\c"]));
     assert_eq!(
