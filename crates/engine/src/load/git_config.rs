@@ -181,7 +181,13 @@ impl Reader<'_> {
                 c => sub.push(c),
             }
         }
-        (self.next()? == ']').then(|| (section.to_ascii_lowercase(), Some(sub)))
+        let section = section.to_ascii_lowercase();
+        // What stands after a dot is the subsection's, as git reads it: `[a.b "c"]` is `b.c` of `a`.
+        let (section, sub) = match section.split_once('.') {
+            Some((section, start)) => (section.to_owned(), format!("{start}.{sub}")),
+            None => (section, sub),
+        };
+        (self.next()? == ']').then_some((section, Some(sub)))
     }
 
     fn word(&mut self) -> String {

@@ -124,6 +124,23 @@ fn a_half_written_file_loses_no_rule_and_is_told_once() {
 
 // proves: S7
 #[test]
+fn a_file_cut_to_a_comment_or_to_null_loses_no_rule_and_is_told_once() {
+    for cut in ["// my settings", "// my settings\n", "/* mine */ ", "null", "// mine\nnull\n", "\n"] {
+        let stage = Stage::new();
+        stage.write(&format!("// my settings\n{BOTH}"));
+        assert_eq!(stage.now(), ["-Read(./x)", "+Bash(make)"]);
+        stage.write(cut);
+        let told = stage.changed().map(|(_, told)| told).unwrap_or_default();
+        assert!(told.len() == 1 && told[0].contains("it is empty"), "{cut:?}: {told:?}");
+        assert_eq!(stage.now(), ["-Read(./x)", "+Bash(make)"], "{cut:?}");
+        assert_eq!(stage.changed(), None, "{cut:?} is told once");
+        stage.write("// my settings\n{}");
+        assert_eq!(stage.now(), [""; 0], "an object without rules is what was wanted");
+    }
+}
+
+// proves: S7
+#[test]
 fn a_rule_is_not_lost_to_a_wrong_type_or_a_folder_in_the_way() {
     let stage = Stage::new();
     stage.write(BOTH);

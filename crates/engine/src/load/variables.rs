@@ -105,6 +105,7 @@ variables! {
     TROUPE_HOME: Exact, Kind::Path, "The folder that troupe writes to.";
     CLAUDE_CONFIG_DIR: Exact, Kind::Path, "The ecosystem's folder of the user.";
     TROUPE_TRUST_WORKSPACE: Exact, OFF, "Vouches for the folder, as --trust-workspace does.";
+    IS_SANDBOX: Exact, OFF, "The machine may be lost: root may work without questions.";
     TMPDIR: Exact, Kind::Path, "The folder for files that need not last.";
 
     // Set by an SDK that starts us.
@@ -206,7 +207,8 @@ mod tests {
         for variable in ALL.iter().filter(|variable| variable.naming == Naming::Exact) {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
             assert!(
-                known || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY"].contains(&variable.name),
+                known
+                    || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"].contains(&variable.name),
                 "{}",
                 variable.name
             );

@@ -17,9 +17,6 @@ use super::trust;
 use crate::args::{OutputFormat, Run};
 use crate::fault::{Fault, warn};
 
-/// Says that this process runs apart from what the person wants to keep.
-const SANDBOX: &str = "IS_SANDBOX";
-
 /// Who is asked what needs leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -171,7 +168,7 @@ pub(super) fn may_bypass(run: &Run, settings: &PermissionSettings, env: &Env) ->
 }
 
 fn is_sandboxed(env: &Env) -> bool {
-    env.vars.get(SANDBOX).is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    env.text(&var::IS_SANDBOX).is_some_and(|value| !matches!(value, "" | "0" | "false"))
 }
 
 fn saver(places: Places) -> SaveRule {

@@ -160,7 +160,9 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
 pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
     match &run.sources.setting_sources {
         None => Ok(Sources::ALL),
-        Some(words) => Sources::parse(words).map_err(Fault::usage),
+        Some(words) => {
+            Sources::parse(words).map_err(|unknown| Fault::usage(format_args!("failed to {unknown}")))
+        }
     }
 }
 

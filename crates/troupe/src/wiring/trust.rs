@@ -123,8 +123,8 @@ struct Given {
 }
 
 fn given(run: &Run, places: &Places, env: &Env, sources: Sources) -> Result<Given, Fault> {
-    let all = run.permissions.trust_workspace
-        || env.switch(&var::TROUPE_TRUST_WORKSPACE, false).map_err(Fault::usage)?;
+    let all =
+        run.permissions.trust_workspace || env.switch(&var::TROUPE_TRUST_WORKSPACE, false).map_err(failed)?;
     let named = run.sources.setting_sources.is_some() && (sources.project || sources.local);
     let seen = || seen(&TrustStore::at(&places.home), places.trusted_root());
     let trust = if all { Trust::Trusted } else { Trust::Only(seen()) };
@@ -156,7 +156,11 @@ pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)
 
 /// The person's word could not be kept.
 pub(crate) fn unkept(fault: &StoreFault) -> Fault {
-    Fault::failed(format_args!("failed to {fault}")).hint("TROUPE_HOME chooses the folder that it is kept in")
+    let hint = match fault {
+        StoreFault::NotText(_) => "rename the folder, or vouch for one run with --trust-workspace",
+        _ => "TROUPE_HOME chooses the folder that it is kept in",
+    };
+    Fault::failed(format_args!("failed to {fault}")).hint(hint)
 }
 
 fn failed(fault: impl std::fmt::Display) -> Fault {

@@ -39,7 +39,7 @@ fn what_makes_no_sense_is_refused_with_code_two() {
     let play = |arguments: &[&str]| stage.play("agent main\nreply \"x\"\n", arguments);
     play(&["-p", "hi", "--no-such-flag"]).says(2, &["--no-such-flag"]);
     play(&["-p"]).says(2, &["error: there is no prompt", "hint:"]);
-    play(&["-p", "hi", "--setting-sources=user,moon"]).says(2, &["moon"]);
+    play(&["-p", "hi", "--setting-sources=user,moon"]).says(2, &["failed to understand", "moon"]);
     play(&["-p", "hi", "--session-id=x"]).says(2, &["UUID"]);
     play(&["-p", "hi", "--add-dir", "no-such-folder"]).says(2, &["no-such-folder"]);
     play(&["-p", "hi", "--settings", "{\"model\":"]).says(2, &["--settings", "line 1"]);

@@ -363,3 +363,19 @@ fn a_start_in_a_hostile_repository_runs_nothing_of_it() {
     let _ = end(stage.program("git".as_ref()).arg("status"));
     assert!(mark.exists());
 }
+
+// proves: X13
+#[test]
+fn why_a_word_can_not_be_kept_is_told_with_a_way_out() {
+    use std::os::unix::ffi::OsStringExt as _;
+    let stage = Stage::new();
+    let folder = stage.path("work").join(std::ffi::OsString::from_vec(b"a\xff".to_vec()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let ended = end(stage.troupe().args(["trust", "--yes"]).arg(&folder));
+    ended.says(1, &["its path is not UTF-8", "rename the folder"]);
+    assert!(!ended.err.contains("TROUPE_HOME"), "another home does not help: {ended:?}");
+    std::fs::create_dir_all(stage.path("home/.troupe/trust.lock")).unwrap();
+    let ended = end(stage.troupe().args(["trust", "--yes"]));
+    ended.says(1, &["trust.lock", "TROUPE_HOME"]);
+    assert!(!ended.err.contains("trust.json"), "{ended:?}");
+}

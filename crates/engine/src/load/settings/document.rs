@@ -92,7 +92,7 @@ impl Document {
         Ok(Some(Self {
             origin: Arc::new(Origin { layer, source: from, base }),
             object,
-            is_blank: text.trim().is_empty(),
+            is_blank: is_blank(&text),
             positions: Positions::of(&text),
         }))
     }
@@ -119,6 +119,11 @@ pub(super) fn options() -> ParseOptions {
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
     }
+}
+
+/// Whether a text that was understood says nothing: blanks, comments, `null`.
+fn is_blank(text: &str) -> bool {
+    matches!(jsonc_parser::parse_to_serde_value::<Value>(text, &options()), Ok(Value::Null))
 }
 
 /// Parses an object. A file with nothing in it is an empty one.

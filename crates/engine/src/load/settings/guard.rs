@@ -213,6 +213,7 @@ const GUARDED_END: &[&str] = &[
 /// Single names: they change what runs, or whom a connection trusts.
 const GUARDED: &[&str] = &[
     "HOME",
+    "IS_SANDBOX",
     "SHELL",
     "USER",
     "LOGNAME",
@@ -293,6 +294,7 @@ mod tests {
             "SSL_CERT_FILE",
             "PAGER",
             "HOME",
+            "IS_SANDBOX",
             "",
             "A=B",
             "A B",
@@ -304,5 +306,22 @@ mod tests {
         {
             assert!(!is_guarded(name), "{name}");
         }
+    }
+
+    // proves: F171
+    #[test]
+    fn of_what_the_harness_reads_a_repository_may_set_limits_of_commands_alone() {
+        use crate::load::variables::ALL;
+        let names = ALL.iter().flat_map(crate::load::variables::Variable::names);
+        let free: Vec<String> = names.filter(|name| !is_guarded(name)).collect();
+        assert_eq!(
+            free,
+            [
+                "BASH_DEFAULT_TIMEOUT_MS",
+                "BASH_MAX_TIMEOUT_MS",
+                "BASH_MAX_OUTPUT_LENGTH",
+                "MAX_MCP_OUTPUT_TOKENS"
+            ]
+        );
     }
 }

@@ -167,8 +167,9 @@ fn edit(
     let path = &file.path;
     let io = |source| WriteFault::Io { path: path.clone(), source };
     let folder = path.parent().ok_or_else(|| io(io::Error::from(io::ErrorKind::InvalidInput)))?;
-    make_folder(folder, file.within.is_some()).map_err(io)?;
+    // Before anything is made: what is refused leaves no trace where the link leads.
     let target = target(file, folder)?;
+    make_folder(folder, file.within.is_some()).map_err(io)?;
     let _lock = lock(&target)?;
 
     let before = match text::read(&target, CAP) {
@@ -226,7 +227,10 @@ fn target(file: &SettingsFile, folder: &Path) -> Result<PathBuf, WriteFault> {
     let Some(within) = &file.within else {
         return Ok(if link { path.canonicalize().unwrap_or_else(|_| path.clone()) } else { path.clone() });
     };
-    let inside = folder.canonicalize().and_then(|folder| Ok(folder.starts_with(within.canonicalize()?)));
+    // A folder that is yet to be made will lie in the nearest one that is there; a link that leads to nothing is
+    // there, and can't be followed.
+    let there = folder.ancestors().find(|folder| fs::symlink_metadata(folder).is_ok()).unwrap_or(folder);
+    let inside = there.canonicalize().and_then(|there| Ok(there.starts_with(within.canonicalize()?)));
     if link || !inside.unwrap_or(false) {
         return Err(WriteFault::Link { path: path.clone() });
     }

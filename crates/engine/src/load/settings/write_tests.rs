@@ -131,7 +131,26 @@ fn links_are_followed_for_a_person_and_not_for_a_project() {
     fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, repo.join(".troupe")).unwrap();
     assert!(matches!(add_rule(&file, Behaviour::Allow, "Bash(x)"), Err(WriteFault::Link { .. })));
-    assert!(!outside.join("settings.local.json").exists());
+    assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "nothing is made where the link leads");
+}
+
+// proves: S1, F165
+#[test]
+fn a_refused_save_makes_nothing_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let (repo, outside) = (folder.path().join("repo"), folder.path().join("outside"));
+    fs::create_dir(&repo).unwrap();
+    let file = project(&repo);
+    // A link to a folder that is not there would be followed by whoever makes the folder.
+    std::os::unix::fs::symlink("../outside/new", repo.join(".troupe")).unwrap();
+    for there in [false, true] {
+        if there {
+            fs::create_dir_all(outside.join("new")).unwrap();
+        }
+        assert!(matches!(add_rule(&file, Behaviour::Allow, "Bash(x)"), Err(WriteFault::Link { .. })));
+        assert_eq!(outside.exists(), there);
+    }
+    assert_eq!(fs::read_dir(outside.join("new")).unwrap().count(), 0);
 }
 
 // proves: F225

@@ -23,9 +23,13 @@ enum When {
     Bang,
     /// When it, or its subsection, is an address that a program is run for, such as `ext::…`.
     Helper,
+    /// When it is a path: git takes a bare name for something else.
+    Slash,
+    /// When it lets git talk to a helper, which may be one that runs programs.
+    Allowed,
 }
 
-use When::{Bang, Helper, NotSwitch, Set};
+use When::{Allowed, Bang, Helper, NotSwitch, Set, Slash};
 
 /// Section, whether it has a subsection (`*`) or none, key, when. `*` as a key is any key.
 const PROGRAMS: &[(&str, &str, &str, When)] = &[
@@ -42,8 +46,9 @@ const PROGRAMS: &[(&str, &str, &str, When)] = &[
     ("core", "", "alternaterefscommand", Set),
     ("pager", "", "*", NotSwitch),
     ("sequence", "", "editor", Set),
-    ("alias", "", "*", Bang),
-    ("alias", "*", "command", Bang),
+    // One without a `!` can begin with `-c`, and set any of these.
+    ("alias", "", "*", Set),
+    ("alias", "*", "*", Set),
     ("diff", "", "external", Set),
     ("diff", "*", "command", Set),
     ("diff", "*", "textconv", Set),
@@ -52,6 +57,12 @@ const PROGRAMS: &[(&str, &str, &str, When)] = &[
     ("filter", "*", "smudge", Set),
     ("filter", "*", "process", Set),
     ("merge", "*", "driver", Set),
+    // A path leads out of the folder that git takes its tools from.
+    ("diff", "", "tool", Slash),
+    ("diff", "", "guitool", Slash),
+    ("merge", "", "tool", Slash),
+    ("merge", "", "guitool", Slash),
+    ("mergetool", "*", "layout", Set),
     ("mergetool", "*", "cmd", Set),
     ("mergetool", "*", "path", Set),
     ("difftool", "*", "cmd", Set),
@@ -72,14 +83,22 @@ const PROGRAMS: &[(&str, &str, &str, When)] = &[
     ("submodule", "*", "update", Bang),
     ("remote", "*", "uploadpack", Set),
     ("remote", "*", "receivepack", Set),
+    ("remote", "*", "uploadarchive", Set),
     ("remote", "*", "vcs", Set),
     ("remote", "*", "url", Helper),
     ("remote", "*", "pushurl", Helper),
+    ("remote", "", "pushdefault", Helper),
+    ("remotes", "", "*", Helper),
+    ("branch", "*", "remote", Helper),
+    ("branch", "*", "pushremote", Helper),
+    ("extensions", "", "partialclone", Helper),
+    ("submodule", "*", "url", Helper),
     ("url", "*", "insteadof", Helper),
     ("url", "*", "pushinsteadof", Helper),
     ("uploadpack", "", "packobjectshook", Set),
     ("receive", "", "procreceiverefs", Set),
-    ("protocol", "ext", "allow", Set),
+    ("protocol", "", "allow", Allowed),
+    ("protocol", "*", "allow", Allowed),
     ("init", "", "templatedir", Set),
     ("sendemail", "", "sendmailcmd", Set),
     ("sendemail", "", "tocmd", Set),
@@ -89,10 +108,23 @@ const PROGRAMS: &[(&str, &str, &str, When)] = &[
     ("sendemail", "*", "tocmd", Set),
     ("sendemail", "*", "cccmd", Set),
     ("sendemail", "*", "headercmd", Set),
+    ("sendemail", "", "smtpserver", Slash),
+    ("sendemail", "", "smtpserveroption", Set),
+    ("sendemail", "*", "smtpserver", Slash),
+    ("sendemail", "*", "smtpserveroption", Set),
     ("imap", "", "tunnel", Set),
     ("gc", "", "recentobjectshook", Set),
     ("instaweb", "", "httpd", Set),
+    ("instaweb", "", "modulepath", Set),
+    ("svn", "", "authorsprog", Set),
+    ("svn", "", "configdir", Set),
     ("tar", "*", "command", Set),
+    // Git LFS, for extensions and transfers that have names.
+    ("lfs", "*", "clean", Set),
+    ("lfs", "*", "smudge", Set),
+    ("lfs", "*", "path", Set),
+    ("lfs", "", "standalonetransferagent", Set),
+    ("lfs", "*", "standalonetransferagent", Set),
 ];
 
 /// Most hooks that are looked at in one folder.
@@ -273,7 +305,13 @@ fn names_program(entry: &Entry) -> bool {
                 Set => !value.is_empty(),
                 NotSwitch => !is_switch(value),
                 Bang => value.starts_with('!'),
-                Helper => is_helper(value) || (*section == "url" && sub.is_some_and(is_helper)),
+                Helper => {
+                    // The remotes of a group are words of one line.
+                    value.split_whitespace().any(is_helper)
+                        || (*section == "url" && sub.is_some_and(is_helper))
+                }
+                Slash => value.contains('/'),
+                Allowed => !value.eq_ignore_ascii_case("never") && !sub.is_some_and(is_plain_transport),
             }
     })
 }
@@ -289,6 +327,11 @@ fn is_helper(address: &str) -> bool {
     address.split_once("::").is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "+-._".contains(c))
     })
+}
+
+/// Git's own transports: what they run is in the table under another name.
+fn is_plain_transport(name: &str) -> bool {
+    ["file", "git", "http", "https", "ssh"].contains(&name)
 }
 
 fn is_program(path: &Path) -> bool {

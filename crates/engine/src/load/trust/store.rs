@@ -53,12 +53,12 @@ pub enum StoreFault {
     #[error("remember {}: its path is not UTF-8", .0.display())]
     NotText(PathBuf),
     /// Another process holds it.
-    #[error("write {}: another process has held it for {} s", .0.display(), replace::PATIENCE.as_secs())]
+    #[error("lock {}: another process has held it for {} s", .0.display(), replace::PATIENCE.as_secs())]
     Busy(PathBuf),
     /// The system refused.
     #[error("use {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file, or its lock.
         path: PathBuf,
         /// What it said.
         source: io::Error,
@@ -187,9 +187,10 @@ impl TrustStore {
     }
 
     fn lock(&self) -> Result<std::fs::File, StoreFault> {
-        replace::lock(&self.path.with_file_name("trust.lock")).map_err(|error| match error {
-            LockError::Busy => StoreFault::Busy(self.path.clone()),
-            LockError::Io(source) => self.io(source),
+        let path = self.path.with_file_name("trust.lock");
+        replace::lock(&path).map_err(|error| match error {
+            LockError::Busy => StoreFault::Busy(path),
+            LockError::Io(source) => StoreFault::Io { path, source },
         })
     }
 

@@ -142,3 +142,13 @@ fn writers_at_the_same_time_lose_nothing() {
     let seen = world.store().seen(&world.base).unwrap();
     assert!(items.iter().all(|item| seen.covers(item)));
 }
+
+// proves: X13
+#[test]
+fn a_lock_that_can_not_be_had_is_named_itself() {
+    let world = World::new();
+    let lock = world.base.join("home/trust.lock");
+    fs::create_dir_all(&lock).unwrap();
+    let fault = world.store().trust(&world.base, &[world.item(TrustKind::Git, "b")]).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Io { path, .. } if *path == lock), "{fault}");
+}
