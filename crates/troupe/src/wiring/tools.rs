@@ -88,7 +88,7 @@ pub(super) fn tell_unknown(named: Option<&[String]>, allowed: &[String], tools: 
 }
 
 /// The parts of a flag's values that name no tool; servers of MCP may bring any with their prefix.
-fn unknown<'v>(values: &'v [String], is_known: impl Fn(&str) -> bool) -> Vec<&'v str> {
+fn unknown(values: &[String], is_known: impl Fn(&str) -> bool) -> Vec<&str> {
     let parts = values.iter().flat_map(|value| split(value)).map(str::trim);
     parts.filter(|part| !part.starts_with("mcp__") && *part != "*" && !is_known(part)).collect()
 }
