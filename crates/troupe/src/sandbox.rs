@@ -6,6 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 
 use troupe_core::ports::tool::Place;
+use troupe_core::visible::visible;
 use troupe_engine::load::rules::{self, RuleFlags};
 use troupe_engine::load::settings::own_paths;
 use troupe_engine::load::{CommandLine, Env, Places, Sources};
@@ -93,7 +94,8 @@ fn shown(fence: &Fence, place: &Place) -> String {
         ("patterns", fence.rules.patterns.clone()),
     ] {
         for (at, value) in values.iter().enumerate() {
-            line(if at == 0 { name } else { "" }, value);
+            // Names of folders come from outside: none may act on a terminal or begin a line.
+            line(if at == 0 { name } else { "" }, &visible(value));
         }
     }
     text

@@ -13,6 +13,9 @@ use troupe_core::state::Effect;
 
 use super::file;
 
+/// What the model is told of an answer of another shape.
+const NO_APPROVAL: &str = "The plan was not approved: the answer holds no plan that can be read.";
+
 /// Asks for a plan's approval, and turns plan mode off.
 pub struct ExitPlanMode(ToolSpec);
 
@@ -70,7 +73,15 @@ impl Tool for ExitPlanMode {
     }
 
     fn answered(&self, mut shown: Value, given: Option<Value>) -> Result<Value, String> {
-        let plan = given.as_ref().and_then(|given| given.get("plan")).and_then(Value::as_str);
+        let plan = match &given {
+            None => None,
+            Some(Value::Object(given)) => match given.get("plan") {
+                None | Some(Value::Null) => None,
+                Some(Value::String(plan)) => Some(plan.as_str()),
+                Some(_) => return Err(NO_APPROVAL.to_owned()),
+            },
+            Some(_) => return Err(NO_APPROVAL.to_owned()),
+        };
         let edited = plan.filter(|plan| !plan.trim().is_empty() && Some(*plan) != shown["plan"].as_str());
         if let Some(plan) = edited {
             file::check(plan)?;
@@ -121,5 +132,22 @@ fn leave(cx: &ToolCx, approved: &Approved) -> ToolOutput {
     match back {
         Some(mode) => output.with_effect(Effect::Mode(mode)),
         None => output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // proves: S2
+    #[test]
+    fn an_answer_of_another_shape_is_no_approval() {
+        let answered = |given| ExitPlanMode::default().answered(json!({"plan": "a"}), given);
+        for given in [json!([1]), json!("yes"), json!({"plan": ["b"]}), json!({"plan": 1})] {
+            assert_eq!(answered(Some(given)), Err(NO_APPROVAL.to_owned()));
+        }
+        for given in [None, Some(json!({})), Some(json!({"plan": null}))] {
+            assert_eq!(answered(given), Ok(json!({"plan": "a"})));
+        }
     }
 }

@@ -113,9 +113,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
     options.product.sandbox = sandbox.state;
+    let builtin = tools::builtin(&env, &settings, sandbox.sandboxing);
+    tools::tell_unknown(run.permissions.tools.as_deref(), &run.permissions.allowed_tools, &builtin);
     let parts = Parts {
         model,
-        tools: tools::builtin(&env, &settings, sandbox.sandboxing),
+        tools: builtin,
         defs: definitions(&env, headless),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),

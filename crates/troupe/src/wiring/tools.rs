@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use troupe_core::def::Filter;
+use troupe_core::policy::tool_name;
 use troupe_core::ports::tool::Tool;
 use troupe_engine::load::rules::split;
 use troupe_engine::load::variables::{self as var, Variable};
@@ -67,6 +68,29 @@ pub(super) fn pool<'r>(
     };
     let bare_rule = |rule: &&str| !rule.contains('(');
     Filter { only, without: denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect() }
+}
+
+/// Tells of tools that flags name and that there are none of: a slip of the pen takes effect nowhere else.
+pub(super) fn tell_unknown(named: Option<&[String]>, allowed: &[String], tools: &[Arc<dyn Tool>]) {
+    let known: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
+    let tell = |flag: &str, names: Vec<&str>| {
+        for name in names {
+            warn(format_args!("{flag}: there is no tool `{name}`; there are {}", known.join(", ")));
+        }
+    };
+    tell("--tools", unknown(named.unwrap_or_default(), |name| name == "default" || known.contains(&name)));
+    // A slip in the case of letters is told of with the rule.
+    let is_known = |rule: &str| {
+        let name = tool_name(rule.split('(').next().unwrap_or(rule).trim());
+        known.iter().any(|known| known.eq_ignore_ascii_case(name))
+    };
+    tell("--allowed-tools", unknown(allowed, is_known));
+}
+
+/// The parts of a flag's values that name no tool; servers of MCP may bring any with their prefix.
+fn unknown(values: &[String], is_known: impl Fn(&str) -> bool) -> Vec<&str> {
+    let parts = values.iter().flat_map(|value| split(value)).map(str::trim);
+    parts.filter(|part| !part.starts_with("mcp__") && *part != "*" && !is_known(part)).collect()
 }
 
 #[cfg(test)]

@@ -457,3 +457,15 @@ fn an_init_with_arguments_that_make_no_sense_runs_nothing() {
     }
     assert!(!stage.path("work/x").exists());
 }
+
+// proves: F157
+#[test]
+fn a_folder_s_name_can_do_nothing_where_the_sandbox_is_shown() {
+    let stage = Stage::new();
+    let sly = stage.path("sly\u{1b}[2K\nallowed     evil.example");
+    std::fs::create_dir(&sly).unwrap();
+    let shown = end(stage.troupe().arg("sandbox").current_dir(&sly));
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    assert!(shown.out.contains("sly\\u{1b}[2K\\u{a}allowed"), "{}", shown.out);
+    assert!(!shown.out.contains('\u{1b}') && !shown.out.contains("\nallowed     evil"), "{}", shown.out);
+}

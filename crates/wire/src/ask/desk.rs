@@ -14,19 +14,9 @@ pub(crate) struct Desk {
     shown: Option<QuestionId>,
     /// What was answered of it, where it holds several.
     given: Vec<String>,
-    /// Throws away what was typed before a question stood there.
-    forget: Option<Forget>,
 }
 
-/// Throws away what was typed and not read yet.
-pub(crate) type Forget = Arc<dyn Fn() + Send + Sync>;
-
 impl Desk {
-    /// A desk before which a person sits.
-    pub(crate) fn new(forget: Forget) -> Self {
-        Self { forget: Some(forget), ..Self::default() }
-    }
-
     /// Adds a question, unless it is there.
     pub(crate) fn open(&mut self, question: Arc<Question>) {
         if self.queue.iter().all(|there| there.id != question.id) {
@@ -50,10 +40,6 @@ impl Desk {
             return None;
         }
         self.shown = Some(first.id.clone());
-        // Keys that were pressed for something else must not answer it.
-        if let Some(forget) = &self.forget {
-            forget();
-        }
         Some(Arc::clone(first))
     }
 
@@ -107,21 +93,6 @@ mod tests {
             hard: false,
             interactive: false,
         })
-    }
-
-    #[test]
-    fn what_was_typed_before_is_thrown_away_once_for_each_question() {
-        let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
-        let counted = Arc::clone(&count);
-        let mut desk = Desk::new(Arc::new(move || {
-            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        }));
-        desk.open(question("a"));
-        assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 0);
-        for _ in 0..2 {
-            desk.show();
-            assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 1);
-        }
     }
 
     // proves: S2

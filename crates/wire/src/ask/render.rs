@@ -47,8 +47,11 @@ pub(super) fn prompt(question: &Question, asker: &str) -> String {
         for update in updates {
             let _ = writeln!(text, "  {word} would keep: {}", short(&in_words(update)));
         }
-        if !updates.is_empty() {
+        if is_offered(updates) {
             choices.push(choice);
+        } else if !updates.is_empty() {
+            let _ =
+                writeln!(text, "  {word} is not offered: what it would keep is too long to be shown whole");
         }
     }
     choices.push("[n] no");
@@ -113,6 +116,12 @@ fn in_words(update: &Update) -> String {
     format!("{what} ({place})")
 }
 
+/// Whether a person may choose to keep these: only what stands on the screen whole.
+fn is_offered(updates: &[Update]) -> bool {
+    let is_whole = |update: &Update| in_words(update).chars().count() <= MOST_CHARS;
+    !updates.is_empty() && updates.iter().all(is_whole)
+}
+
 /// A text that nothing hides in, cut with a mark where it is too long.
 pub(super) fn short(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(MOST_CHARS) else { return visible(text) };
@@ -125,8 +134,8 @@ pub(super) fn short(text: &str) -> String {
 pub(super) fn choice(line: &str, question: &Question) -> Option<Choice> {
     match line.trim().to_lowercase().as_str() {
         "y" | "yes" => Some(Choice::Once),
-        "a" | "always" if !question.suggestions.is_empty() => Some(Choice::Always),
-        "w" | "wider" if !question.alternatives.is_empty() => Some(Choice::Wider),
+        "a" | "always" if is_offered(&question.suggestions) => Some(Choice::Always),
+        "w" | "wider" if is_offered(&question.alternatives) => Some(Choice::Wider),
         "n" | "no" => Some(Choice::Deny),
         _ => None,
     }
@@ -259,5 +268,21 @@ mod tests {
         assert_eq!(choice("no", &without), Some(Choice::Deny));
         assert_eq!(choice("", &with), None, "an empty line decides nothing");
         assert_eq!(Choice::Always.answer(&with), Answer::Allow { input: None, updates: vec![rule()] });
+    }
+
+    // proves: S2
+    #[test]
+    fn what_is_not_shown_whole_is_not_offered() {
+        let long = Update::AddRules {
+            rules: vec!["Bash(ls)".into(), format!("Bash(echo {} && rm x)", "x".repeat(MOST_CHARS))],
+            behaviour: Behaviour::Allow,
+            destination: Destination::LocalSettings,
+        };
+        let always = question(json!({}), vec![rule(), long.clone()]);
+        assert!(prompt(&always, "main").ends_with("too long to be shown whole\nAllow? [y] once, [n] no: "));
+        assert_eq!(choice("a", &always), None);
+        let wider = Question { alternatives: vec![long], ..question(json!({}), vec![rule()]) };
+        assert!(prompt(&wider, "main").ends_with("Allow? [y] once, [a] always, [n] no: "));
+        assert_eq!((choice("a", &wider), choice("w", &wider)), (Some(Choice::Always), None));
     }
 }

@@ -91,6 +91,10 @@ pub(crate) fn answer(asked: &Asked, answer: Result<Value, String>) -> (Answer, O
                                change can't be taken over.";
                 return (deny(message.to_owned(), false), Some(message.to_owned()));
             }
+            if changed.is_some_and(|input| !input.is_object()) {
+                let message = "The host allowed this call with an `updatedInput` that is no object.";
+                return (deny(message.to_owned(), false), Some(message.to_owned()));
+            }
             let (updates, trouble) = updates(value.get("updatedPermissions"));
             (Answer::Allow { input: changed.cloned(), updates }, trouble)
         }
@@ -108,7 +112,11 @@ pub(crate) fn answer(asked: &Asked, answer: Result<Value, String>) -> (Answer, O
 
 /// One bad entry drops the whole list.
 fn updates(value: Option<&Value>) -> (Vec<Update>, Option<String>) {
-    let items = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let items = match value {
+        None | Some(Value::Null) => &[],
+        Some(Value::Array(items)) => items.as_slice(),
+        Some(_) => return (Vec::new(), Some("updatedPermissions were not applied: no list".to_owned())),
+    };
     match items.iter().map(update).collect::<Result<Vec<_>, _>>() {
         Ok(updates) => (updates, None),
         Err(what) => (Vec::new(), Some(format!("updatedPermissions were not applied: {what}"))),
@@ -363,6 +371,34 @@ mod tests {
             let (answer, trouble) =
                 answer(&asked, Ok(json!({"behavior": "allow", "updatedPermissions": [good, bad]})));
             assert_eq!(answer, Answer::Allow { input: None, updates: Vec::new() });
+            assert!(trouble.is_some());
+        }
+    }
+
+    // proves: S1
+    #[test]
+    fn updates_that_are_no_list_are_told() {
+        let (_, asked) = request("r1", question(json!({})));
+        let read =
+            |given: Value| answer(&asked, Ok(json!({"behavior": "allow", "updatedPermissions": given})));
+        let plain = Answer::Allow { input: None, updates: Vec::new() };
+        for given in [json!("all"), json!({}), json!(true)] {
+            let (answer, trouble) = read(given);
+            assert_eq!(answer, plain);
+            assert!(trouble.is_some_and(|trouble| trouble.contains("not applied")));
+        }
+        for given in [Value::Null, json!([])] {
+            assert_eq!(read(given), (plain.clone(), None));
+        }
+    }
+
+    // proves: S2
+    #[test]
+    fn a_changed_input_of_another_shape_is_no_yes() {
+        let (_, asked) = request("r1", question(json!({"plan": "a"})));
+        for given in [json!([1]), json!("yes"), json!(false)] {
+            let (answer, trouble) = answer(&asked, Ok(json!({"behavior": "allow", "updatedInput": given})));
+            assert!(matches!(answer, Answer::Deny { interrupt: false, .. }), "{given}");
             assert!(trouble.is_some());
         }
     }

@@ -1,11 +1,14 @@
 //! What a host asks for, and what a person answers, done.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 use troupe_core::entry::{Origin, Setting};
 use troupe_core::ids::{InputId, JobId};
 use troupe_core::input::{Input, Prompt, When};
 use troupe_core::outcome::EndReason;
 use troupe_core::policy::{Answer, Mode};
+use troupe_engine::bus::Heard;
 
 use super::Exit;
 use super::driver::Driver;
@@ -15,6 +18,17 @@ use super::reader::Read;
 use crate::ask::{self, Reading};
 use crate::control::{self, HostMessage, Incoming};
 use crate::frames;
+
+/// How long a mode may take to be the agent's.
+const APPLIED: Duration = Duration::from_secs(1);
+/// Most characters of a host's id that people are told.
+const LONGEST_ID: usize = 100;
+
+/// A host's id for people, cut with a mark where it is too long.
+fn brief(id: &str) -> String {
+    let Some((end, _)) = id.char_indices().nth(LONGEST_ID) else { return id.to_owned() };
+    format!("{}…", &id[..end])
+}
 
 impl Driver {
     /// Takes what was read from the host.
@@ -53,7 +67,7 @@ impl Driver {
         let from_host = message.id.is_some();
         let id = message.id.unwrap_or_else(|| InputId::new(frames::new_uuid()));
         if !self.queue.admit(&id, from_host) {
-            self.tell(&format!("message {id} was taken before; this one was passed over"));
+            self.tell(&format!("message {} was taken before; this one was passed over", brief(id.as_str())));
             return Ok(());
         }
         if from_host {
@@ -149,7 +163,12 @@ impl Driver {
         if mode == Mode::BypassPermissions && !self.options.bypass_allowed && self.engine.mode() != mode {
             return Err("this run was not started with leave to pass all permissions".to_owned());
         }
+        let mut ear = self.engine.subscribe(false);
         self.send(Input::Set(Setting::Mode(mode))).await?;
+        // What the host asks next is to see it. An agent that is busy with its journal takes it later.
+        let applied =
+            async { while self.engine.mode() != mode && !matches!(ear.next().await, Heard::Closed) {} };
+        let _ = tokio::time::timeout(APPLIED, applied).await;
         Ok(json!({"mode": mode.as_str()}))
     }
 
@@ -209,7 +228,7 @@ impl Driver {
         let Some(asked) = open.remove(id) else {
             let late = closed.iter().any(|known| known == id);
             let why = if late { "came after the question was closed" } else { "is to no open question" };
-            self.tell(&format!("an answer ({id}) {why}, and changed nothing"));
+            self.tell(&format!("an answer ({}) {why}, and changed nothing", brief(id)));
             return;
         };
         let (answer, trouble) = control::answer(&asked, given);

@@ -9,6 +9,7 @@ use troupe_core::policy::{Answer, Asker, Question};
 
 use super::Exit;
 use super::driver::Driver;
+use super::reader::Answers;
 use crate::ask::Desk;
 use crate::control::{self, Asked};
 use crate::frames::{self, State};
@@ -33,8 +34,8 @@ impl Asking {
         Self::Host { open: BTreeMap::new(), number: 0, closed: VecDeque::new() }
     }
 
-    pub(super) fn terminal(forget: Arc<dyn Fn() + Send + Sync>) -> Self {
-        Self::Terminal(Desk::new(forget))
+    pub(super) fn terminal() -> Self {
+        Self::Terminal(Desk::default())
     }
 
     pub(super) fn has(&self, id: &QuestionId) -> bool {
@@ -137,9 +138,11 @@ impl Driver {
     }
 
     /// Whether a person is to answer something; puts the question if it is not on the screen.
-    pub(super) fn puts_a_question(&mut self) -> bool {
-        let Asking::Terminal(desk) = &mut self.asking else { return false };
+    pub(super) fn puts_a_question(&mut self, terminal: Option<&mut Answers>) -> bool {
+        let (Asking::Terminal(desk), Some(terminal)) = (&mut self.asking, terminal) else { return false };
         if let Some(question) = desk.show() {
+            // Keys that were pressed for something else must not answer it.
+            terminal.forget();
             (self.tell)(&crate::ask::prompt(&question, desk.given()));
         }
         desk.current().is_some()

@@ -12,7 +12,7 @@ use troupe_engine::Session;
 use troupe_engine::bus::Heard;
 
 use super::driver::Driver;
-use super::reader::{Lines, Read};
+use super::reader::{Answers, Lines, Read};
 use super::writer::Writer;
 use super::{Asker, Exit, Input, Io, Options};
 
@@ -24,7 +24,7 @@ where
     let writer = Writer::new(io.output);
     let (asker, mut terminal) = match io.asker {
         Asker::Terminal { answers, forget } => {
-            (super::questions::Asking::terminal(forget), Some(Lines::new(answers)))
+            (super::questions::Asking::terminal(), Some(Answers::new(answers, forget)))
         }
         Asker::Host => (super::questions::Asking::host(), None),
         Asker::Nobody => (super::questions::Asking::Nobody, None),
@@ -37,7 +37,7 @@ where
 }
 
 /// An early end is an error, so that `?` leads out from anywhere.
-async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) -> Result<Exit, Exit> {
+async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Answers>) -> Result<Exit, Exit> {
     let history = driver.engine.entries(&AgentId::main(), 0).await.unwrap_or_default();
     let mut ear = driver.engine.subscribe(driver.wants_deltas());
     // What came after this was done since the session was opened, and is heard of like all else.
@@ -78,7 +78,7 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) 
         }
         let deadline = driver.deadline();
         let until = deadline.unwrap_or_else(Instant::now);
-        let asks = driver.puts_a_question();
+        let asks = driver.puts_a_question(terminal.as_mut());
         tokio::select! {
             biased;
             signal = driver.signals.recv(), if driver.signals_open => driver.signal(signal).await?,
@@ -89,7 +89,7 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) 
                 }
                 driver.host(read).await?;
             }
-            read = next(terminal), if asks && terminal.is_some() => {
+            read = answer(terminal), if asks => {
                 if read == Read::End {
                     *terminal = None;
                 }
@@ -109,6 +109,14 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Lines>) 
 async fn next(lines: &mut Option<Lines>) -> Read {
     match lines {
         Some(lines) => lines.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The next line of a person; never comes where there is nobody to give one.
+async fn answer(terminal: &mut Option<Answers>) -> Read {
+    match terminal {
+        Some(answers) => answers.next().await,
         None => std::future::pending().await,
     }
 }

@@ -209,3 +209,31 @@ async fn a_host_may_list_the_rules_and_sees_its_own_answers_there() {
     let rule = json!({"rule": "Act", "behavior": "allow", "scope": "session"});
     assert_eq!(listed["response"]["rules"], json!([rule]));
 }
+
+// proves: S7
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_was_set_is_the_mode_that_is_listed() {
+    let mut stage = Setup::stream(vec![]).start().await;
+    for mode in ["plan", "acceptEdits", "acceptEdits", "default"] {
+        stage.host.ask("set", json!({"mode": mode}), "set_permission_mode").await;
+        stage.host.ask("list", json!({}), "list_permission_rules").await;
+        let frames = [
+            stage.host.until("control_response", None).await,
+            stage.host.until("control_response", None).await,
+        ];
+        assert_eq!(frames[0]["response"]["response"]["mode"], mode);
+        assert_eq!(frames[1]["response"]["response"]["mode"], mode);
+    }
+}
+
+// proves: F157
+#[tokio::test(start_paused = true)]
+async fn an_answer_with_a_huge_id_is_told_in_brief() {
+    let mut stage = Setup::stream(vec![vec![text("ok")]]).start().await;
+    let question = json!({"request_id": "é".repeat(500_000)});
+    stage.host.answer(&question, json!({"behavior": "deny", "message": "no"})).await;
+    stage.host.say("u1", "a").await;
+    stage.host.until("result", None).await;
+    let (_, _, told) = stage.exit().await;
+    assert!(told.contains("is to no open question") && told.len() < 1_000, "{} bytes", told.len());
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::duplex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
@@ -31,6 +31,7 @@ pub(crate) struct Stage {
     pub(crate) disk: Arc<Disk>,
     pub(crate) signals: mpsc::Sender<Signal>,
     told: Arc<Mutex<String>>,
+    tells: Arc<Notify>,
     run: JoinHandle<Exit>,
     _folder: TempDir,
 }
@@ -115,14 +116,18 @@ impl Setup {
         let (output, host_output) = duplex(self.pipe);
         let (signals, heard) = mpsc::channel(4);
         let told = Arc::new(Mutex::new(String::new()));
-        let tell = Arc::clone(&told);
+        let tells = Arc::new(Notify::new());
+        let (tell, tells_now) = (Arc::clone(&told), Arc::clone(&tells));
         let io = Io {
             input: match self.prompt {
                 Some(prompt) => Input::Prompt(vec![Block::text(prompt)]),
                 None => Input::Lines(Box::new(input)),
             },
             output,
-            tell: Arc::new(move |text: &str| tell.lock().unwrap().push_str(text)),
+            tell: Arc::new(move |text: &str| {
+                tell.lock().unwrap().push_str(text);
+                tells_now.notify_one();
+            }),
             asker: match self.asks {
                 Asks::Nobody => Asker::Nobody,
                 Asks::Host => Asker::Host,
@@ -140,6 +145,7 @@ impl Setup {
             disk,
             signals,
             told,
+            tells,
             run,
             _folder: folder,
         }
@@ -147,6 +153,16 @@ impl Setup {
 }
 
 impl Stage {
+    /// Waits until people were told these words so often.
+    pub(crate) async fn told(&self, words: &str, times: usize) {
+        let told = async {
+            while self.told.lock().unwrap().matches(words).count() < times {
+                self.tells.notified().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_hours(1), told).await.unwrap();
+    }
+
     /// Waits for the end of the run; no more input comes.
     pub(crate) async fn exit(mut self) -> (Exit, Vec<serde_json::Value>, String) {
         self.host.hang_up();

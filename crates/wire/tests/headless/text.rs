@@ -27,8 +27,13 @@ async fn a_person_is_asked_in_plain_lines_and_asked_again_until_it_is_clear() {
     let mut setup = Setup::prompt(Output::Text, replies);
     let (terminal, mut person) = duplex(1024);
     setup.asks = Asks::Person(terminal);
+    // Typed ahead, these answer nothing.
+    person.write_all(b"a\ny\nalw").await.unwrap();
     let stage = setup.start().await;
-    person.write_all(b"what?\ny\nn\n").await.unwrap();
+    for (n, line) in ["what?\na\n", "y\ny\n", "n\n"].into_iter().enumerate() {
+        stage.told("Allow?", n + 1).await;
+        person.write_all(line.as_bytes()).await.unwrap();
+    }
     let model = std::sync::Arc::clone(&stage.model);
     let (exit, lines, told) = stage.exit().await;
     assert_eq!((exit, lines), (Exit::Success, vec![json!("ok")]));
