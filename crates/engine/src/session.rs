@@ -95,6 +95,8 @@ pub struct Leave {
     pub rules: Rules,
     /// Whether an answer may turn on the mode that lets everything pass.
     pub bypass: bool,
+    /// Whether the settings forbid the mode `auto`.
+    pub auto_disabled: bool,
     /// Whether anybody answers questions; else each is a denial.
     pub asks: bool,
     /// Whether it is a program that answers, and no person at a terminal.
@@ -308,6 +310,11 @@ impl Session {
     /// The main agent's mode now.
     pub fn mode(&self) -> Mode {
         self.shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default()
+    }
+
+    /// Whether the settings forbid the mode `auto`.
+    pub fn is_auto_disabled(&self) -> bool {
+        self.shared.config.leave.auto_disabled
     }
 
     /// The main agent's model now, as it was named.

@@ -232,6 +232,32 @@ async fn bypass_comes_back_by_approval_alone_and_not_in_another_run() {
     close(session).await;
 }
 
+// proves: S1
+#[tokio::test]
+async fn where_settings_forbid_auto_neither_an_answer_nor_a_resumed_session_turns_it_on() {
+    let script = "agent main\nreply\n  call Bash command=\"touch a\"\nreply \"done\"\nreply\n  call Bash command=\"touch b\"\nreply \"done\"\nagent classifier\nreply\n  call decide decision=allow reason=fine\n";
+    let mut world = world(Mode::Default, script);
+    world.config.leave.auto_disabled = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let asked = question(&mut events).await;
+    answer(&session, &asked, allow(None, vec![set(Mode::Auto)])).await;
+    ended(&mut events).await;
+    assert_eq!(session.mode(), Mode::Default);
+    // However the mode came to be, calls are judged as if it were not there.
+    session.send(&AgentId::main(), Input::Set(Setting::Mode(Mode::Auto))).await.unwrap();
+    say(&session, 1, "again").await;
+    let asked = question(&mut events).await;
+    answer(&session, &asked, Answer::Deny { message: "no".into(), interrupt: false }).await;
+    ended(&mut events).await;
+    close(session).await;
+    world.config.leave.mode = None;
+    let session = world.resume().await;
+    assert_eq!(session.mode(), Mode::Default);
+    close(session).await;
+}
+
 // proves: S2
 #[tokio::test]
 async fn where_nobody_answers_the_plan_is_the_answer() {

@@ -235,18 +235,19 @@ impl Actor {
 
     /// Applies what came with an answer.
     async fn update(&mut self, updates: &[Update]) -> Result<(), Halt> {
-        let refused =
-            |update: &Update| matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. });
-        let bypass = self.shared.config.leave.bypass;
-        let (refused, updates): (Vec<Update>, Vec<Update>) =
-            updates.iter().cloned().partition(|update| !bypass && refused(update));
-        let mut told = Vec::new();
-        if !refused.is_empty() {
-            told.push(
-                "bypassPermissions was not enabled when the session began, so an answer can't turn it on"
-                    .to_owned(),
-            );
-        }
+        let leave = &self.shared.config.leave;
+        let refused = |update: &Update| match update {
+            Update::SetMode { mode: Mode::BypassPermissions, .. } if !leave.bypass => Some(
+                "bypassPermissions was not enabled when the session began, so an answer can't turn it on",
+            ),
+            Update::SetMode { mode: Mode::Auto, .. } if leave.auto_disabled => {
+                Some("the settings do not allow the mode auto, so an answer can't turn it on")
+            }
+            _ => None,
+        };
+        let mut told: Vec<String> = updates.iter().filter_map(refused).map(str::to_owned).collect();
+        let updates: Vec<Update> =
+            updates.iter().filter(|update| refused(update).is_none()).cloned().collect();
         let shared = Arc::clone(&self.shared);
         told.extend(shared.update(&updates).await);
         for line in told {

@@ -58,7 +58,11 @@ impl Actor {
 
 /// The mode that an agent's calls are judged by: under an agent that plans now, what would act unasked asks.
 pub(super) fn mode(shared: &Shared, row: &Row) -> Mode {
-    let own = row.state().mode;
+    let own = match row.state().mode {
+        // However it came to be: by a definition, or with a session from before.
+        Mode::Auto if shared.config.leave.auto_disabled => Mode::Default,
+        own => own,
+    };
     let mut above = row.header.parent.clone();
     while let Some(row) = above.and_then(|parent| shared.row(&parent)) {
         if row.state().mode == Mode::Plan {

@@ -149,6 +149,9 @@ impl Driver {
         if mode == Mode::BypassPermissions && !self.options.bypass_allowed && self.engine.mode() != mode {
             return Err("this run was not started with leave to pass all permissions".to_owned());
         }
+        if mode == Mode::Auto && self.engine.is_auto_disabled() {
+            return Err("the settings do not allow the mode auto".to_owned());
+        }
         self.send(Input::Set(Setting::Mode(mode))).await?;
         Ok(json!({"mode": mode.as_str()}))
     }
