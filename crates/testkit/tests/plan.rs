@@ -106,6 +106,28 @@ async fn close(session: Session) {
     session.close(Duration::from_secs(10)).await;
 }
 
+// proves: S1
+#[tokio::test]
+async fn where_nobody_is_asked_plan_mode_is_no_way_to_be_asked() {
+    let mut world = world(
+        Mode::DontAsk,
+        "agent main\nreply\n  call EnterPlanMode\nreply\n  call Bash command=frobnicate\nreply \"done\"\n",
+    );
+    world.config.leave.by_host = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    // A question would be put to the host, and hang here.
+    assert_eq!(turn(&session, 0, "go").await.text, "done");
+    assert_eq!(session.mode(), Mode::DontAsk);
+    let given = results(&entries(&session).await);
+    assert!(given[0].1 && given[0].0.contains("was not turned on"), "{given:?}");
+    assert!(given[1].1 && given[1].0.contains("nobody is asked in this mode"), "{given:?}");
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        assert!(!matches!(event.kind, EventKind::QuestionOpened(_)));
+    }
+    close(session).await;
+}
+
 // proves: S1, S2
 #[tokio::test]
 async fn a_plan_is_written_shown_approved_and_acted_on_in_the_chosen_mode() {
