@@ -277,14 +277,10 @@ async fn a_folder_of_an_answer_is_found_as_in_settings_or_told_why_not() {
         ("a\0b", Some("NUL")),
         ("plain.txt", Some("no folder")),
     ];
-    let mut script = "agent main\n".to_owned();
-    for at in 0..cases.len() {
-        script += &format!("reply\n  call Bash command=\"touch {at}\"\n");
-    }
-    for folder in &folders {
-        script += &format!("reply\n  call Read file_path={}\n", folder.join("b.txt").display());
-    }
-    script += "reply \"done\"\n";
+    let touch = (0..cases.len()).map(|at| format!("Bash command=\"touch {at}\""));
+    let read = folders.iter().map(|folder| format!("Read file_path={}", folder.join("b.txt").display()));
+    let calls: Vec<String> = touch.chain(read).map(|call| format!("reply\n  call {call}")).collect();
+    let script = format!("agent main\n{}\nreply \"done\"\n", calls.join("\n"));
     world.model = Arc::new(ScriptModel::parse("test", &script).unwrap());
     let session = world.start().await;
     let mut events = session.subscribe(false);
@@ -298,7 +294,8 @@ async fn a_folder_of_an_answer_is_found_as_in_settings_or_told_why_not() {
         if let Some(fault) = fault {
             until(&mut events, |kind| match kind {
                 EventKind::Notice(troupe_core::event::Notice::Warning(told)) => {
-                    Some(assert!(told.contains("the folder") && told.contains(fault), "{told}"))
+                    assert!(told.contains("the folder") && told.contains(fault), "{told}");
+                    Some(())
                 }
                 _ => None,
             })
