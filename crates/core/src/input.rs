@@ -17,6 +17,8 @@ pub enum Input {
     Ended(JobId, Outcome),
     /// Control: the answer to a question.
     Answer(QuestionId, Answer),
+    /// Control: nobody is there to answer a question, so it is a denial; the words are for the model.
+    Unanswered(QuestionId, String),
     /// Control: end the turn now.
     Interrupt,
     /// Control: change a setting.

@@ -9,7 +9,7 @@ use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
-use troupe_core::policy::{Mode, Question, Rules, Update};
+use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
@@ -21,7 +21,7 @@ use crate::bus::Subscription;
 use crate::git::Gathering;
 use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
-use crate::store::{Lease, LeaseError, StoreError};
+use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 use crate::supervisor::{Shared, spawn};
 
@@ -95,6 +95,8 @@ pub struct Leave {
     pub rules: Rules,
     /// Whether an answer may turn on the mode that lets everything pass.
     pub bypass: bool,
+    /// Whether the settings forbid the mode `auto`.
+    pub auto_disabled: bool,
     /// Whether anybody answers questions; else each is a denial.
     pub asks: bool,
     /// Whether it is a program that answers, and no person at a terminal.
@@ -107,6 +109,17 @@ pub struct Leave {
     pub question_limit: Option<Duration>,
     /// What stands before calls and beside questions.
     pub gate: Option<Gate>,
+}
+
+impl Leave {
+    /// Whoever answers the questions of the session.
+    pub(crate) fn answerer(&self) -> By {
+        match (self.asks, self.by_host) {
+            (false, _) => By::Nobody,
+            (true, true) => By::Host,
+            (true, false) => By::Person,
+        }
+    }
 }
 
 /// A gatekeeper, and how long it may take.
@@ -310,6 +323,11 @@ impl Session {
         self.shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default()
     }
 
+    /// Whether the settings forbid the mode `auto`.
+    pub fn is_auto_disabled(&self) -> bool {
+        self.shared.config.leave.auto_disabled
+    }
+
     /// The main agent's model now, as it was named.
     pub fn model(&self) -> String {
         self.shared.row(&AgentId::main()).map(|row| row.state().model.clone()).unwrap_or_default()
@@ -345,11 +363,11 @@ impl Session {
         let control = match input {
             Input::Prompt(prompt) => return self.prompt(to, prompt).await,
             Input::Answer(question, answer) => {
-                return if self.shared.questions.answer(&question, answer) {
-                    Ok(())
-                } else {
-                    Err(SendError::NoQuestion(question))
-                };
+                return self.shared.answer(question, answer, self.shared.config.leave.answerer());
+            }
+            Input::Unanswered(question, message) => {
+                let denial = Answer::Deny { message, interrupt: false };
+                return self.shared.answer(question, denial, By::Nobody);
             }
             // Ends of jobs come from the registry alone, which knows whether a call waits for them.
             Input::Ended(job, _) => return Err(SendError::Unknown(AgentId::new(job.as_str()))),

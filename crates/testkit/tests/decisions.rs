@@ -128,9 +128,68 @@ async fn a_changed_input_and_a_withdrawn_question_are_seen_as_such() {
 
     let lines = log(&world, &*world.journal).await;
     let told: Vec<Vec<&str>> = lines.iter().map(|line| words(line, &["outcome", "by"])).collect();
-    assert_eq!(told, [["allowed", "person"], ["allowed", "person"], ["withdrawn", "nobody"]]);
-    assert_eq!((&lines[1]["judged"], &lines[1]["changed"]), (&json!(["touch other"]), &json!(true)));
-    assert_eq!(lines[2]["judged"], json!(["touch b"]));
+    assert_eq!(told, [["allowed", "person"], ["withdrawn", "nobody"]]);
+    assert_eq!((&lines[0]["judged"], &lines[0]["changed"]), (&json!(["touch other"]), &json!(true)));
+    assert!(lines[0]["waitedMs"].is_u64());
+    assert_eq!(lines[1]["judged"], json!(["touch b"]));
+}
+
+// proves: S7
+#[tokio::test]
+async fn the_log_says_whose_word_it_was_and_what_was_made_of_it() {
+    let mut world = world(
+        "agent main\nreply\n  call Bash command=\"touch a\"\nreply\n  call Bash command=\"touch b\"\nreply\n  call Bash command=\"touch c\"\nreply\n  call EnterPlanMode\nreply\n  call ExitPlanMode plan=x\nreply \"done\"\n",
+    );
+    world.config.leave.asks = true;
+    world.config.leave.by_host = true;
+    let place = world.workspace().to_owned();
+    world.config.leave.rules.add("Bash(rm *)", Behaviour::Deny, Scope::User, place).unwrap();
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let allow = |input| Answer::Allow { input, updates: vec![] };
+    answer(&session, &*question(&mut events).await, allow(Some(json!({"command": "rm b"})))).await;
+    answer(&session, &*question(&mut events).await, allow(Some(json!({"command": 7})))).await;
+    let left = question(&mut events).await;
+    let gone = Input::Unanswered(left.id.clone(), "the host has left".into());
+    session.send(&AgentId::main(), gone).await.unwrap();
+    let plan = question(&mut events).await;
+    answer(&session, &plan, allow(Some(json!({"plan": "another"})))).await;
+    ended(&mut events).await;
+    close(session).await;
+
+    let lines = log(&world, &*world.journal).await;
+    let keys = ["tool", "decision", "outcome", "by"];
+    let told: Vec<Vec<&str>> = lines.iter().map(|line| words(line, &keys)).collect();
+    assert_eq!(
+        told,
+        [
+            ["Bash", "deny", "denied", "policy"],
+            ["Bash", "ask", "denied", "policy"],
+            ["Bash", "ask", "denied", "nobody"],
+            ["EnterPlanMode", "allow", "allowed", "policy"],
+            ["ExitPlanMode", "ask", "allowed", "host"],
+        ]
+    );
+    let changed: Vec<bool> = lines.iter().map(|line| line.contains_key("changed")).collect();
+    assert_eq!(changed, [true, true, false, false, true]);
+    let waited: Vec<bool> = lines.iter().map(|line| line.contains_key("waitedMs")).collect();
+    assert_eq!(waited, [true, true, true, false, true]);
+    assert_eq!((&lines[0]["judged"], &lines[0]["rule"]["rule"]), (&json!(["rm b"]), &json!("Bash(rm *)")));
+}
+
+// proves: S7
+#[tokio::test]
+async fn a_question_that_nobody_answered_in_time_was_denied_by_nobody() {
+    let mut world = world("agent main\nreply\n  call Bash command=\"touch a\"\nreply \"done\"\n");
+    world.config.leave.asks = true;
+    world.config.leave.by_host = true;
+    world.config.leave.question_limit = Some(Duration::from_millis(1));
+    let session = world.start().await;
+    assert_eq!(turn(&session, 0, "go").await.text, "done");
+    close(session).await;
+    let lines = log(&world, &*world.journal).await;
+    assert_eq!(words(&lines[0], &["outcome", "by"]), ["denied", "nobody"]);
 }
 
 /// A journal in which decisions can't be written.

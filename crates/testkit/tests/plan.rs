@@ -106,6 +106,28 @@ async fn close(session: Session) {
     session.close(Duration::from_secs(10)).await;
 }
 
+// proves: S1
+#[tokio::test]
+async fn where_nobody_is_asked_plan_mode_is_no_way_to_be_asked() {
+    let mut world = world(
+        Mode::DontAsk,
+        "agent main\nreply\n  call EnterPlanMode\nreply\n  call Bash command=frobnicate\nreply \"done\"\n",
+    );
+    world.config.leave.by_host = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    // A question would be put to the host, and hang here.
+    assert_eq!(turn(&session, 0, "go").await.text, "done");
+    assert_eq!(session.mode(), Mode::DontAsk);
+    let given = results(&entries(&session).await);
+    assert!(given[0].1 && given[0].0.contains("was not turned on"), "{given:?}");
+    assert!(given[1].1 && given[1].0.contains("nobody is asked in this mode"), "{given:?}");
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        assert!(!matches!(event.kind, EventKind::QuestionOpened(_)));
+    }
+    close(session).await;
+}
+
 // proves: S1, S2
 #[tokio::test]
 async fn a_plan_is_written_shown_approved_and_acted_on_in_the_chosen_mode() {
@@ -229,6 +251,32 @@ async fn bypass_comes_back_by_approval_alone_and_not_in_another_run() {
     answer(&session, &asked, allow(None, vec![])).await;
     ended(&mut events).await;
     assert_eq!(session.mode(), Mode::BypassPermissions);
+    close(session).await;
+}
+
+// proves: S1
+#[tokio::test]
+async fn where_settings_forbid_auto_neither_an_answer_nor_a_resumed_session_turns_it_on() {
+    let script = "agent main\nreply\n  call Bash command=\"touch a\"\nreply \"done\"\nreply\n  call Bash command=\"touch b\"\nreply \"done\"\nagent classifier\nreply\n  call decide decision=allow reason=fine\n";
+    let mut world = world(Mode::Default, script);
+    world.config.leave.auto_disabled = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let asked = question(&mut events).await;
+    answer(&session, &asked, allow(None, vec![set(Mode::Auto)])).await;
+    ended(&mut events).await;
+    assert_eq!(session.mode(), Mode::Default);
+    // However the mode came to be, calls are judged as if it were not there.
+    session.send(&AgentId::main(), Input::Set(Setting::Mode(Mode::Auto))).await.unwrap();
+    say(&session, 1, "again").await;
+    let asked = question(&mut events).await;
+    answer(&session, &asked, Answer::Deny { message: "no".into(), interrupt: false }).await;
+    ended(&mut events).await;
+    close(session).await;
+    world.config.leave.mode = None;
+    let session = world.resume().await;
+    assert_eq!(session.mode(), Mode::Default);
     close(session).await;
 }
 

@@ -257,3 +257,54 @@ async fn a_question_has_a_time_limit_where_one_is_set() {
     assert!(session.questions().is_empty());
     session.close(Duration::from_secs(10)).await;
 }
+
+// proves: S2
+#[tokio::test]
+async fn a_folder_of_an_answer_is_found_as_in_settings_or_told_why_not() {
+    let mut world = world("agent main\n");
+    let home = world.folder().join("home");
+    let folders = [world.folder().join("out"), home.join("mine")];
+    for folder in &folders {
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("b.txt"), "beside").unwrap();
+    }
+    world.write("plain.txt", "x");
+    world.config.place.home = home;
+    let cases = [
+        ("../out", None),
+        ("~/mine", None),
+        ("gone", Some("No such file")),
+        ("a\0b", Some("NUL")),
+        ("plain.txt", Some("no folder")),
+    ];
+    let touch = (0..cases.len()).map(|at| format!("Bash command=\"touch {at}\""));
+    let read = folders.iter().map(|folder| format!("Read file_path={}", folder.join("b.txt").display()));
+    let calls: Vec<String> = touch.chain(read).map(|call| format!("reply\n  call {call}")).collect();
+    let script = format!("agent main\n{}\nreply \"done\"\n", calls.join("\n"));
+    world.model = Arc::new(ScriptModel::parse("test", &script).unwrap());
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    for (folder, fault) in cases {
+        let asked = question(&mut events).await;
+        let update =
+            Update::AddDirectories { directories: vec![folder.into()], destination: Destination::Session };
+        let answer = Answer::Allow { input: None, updates: vec![update] };
+        session.send(&AgentId::main(), Input::Answer(asked.id.clone(), answer)).await.unwrap();
+        if let Some(fault) = fault {
+            until(&mut events, |kind| match kind {
+                EventKind::Notice(troupe_core::event::Notice::Warning(told)) => {
+                    assert!(told.contains("the folder") && told.contains(fault), "{told}");
+                    Some(())
+                }
+                _ => None,
+            })
+            .await;
+        }
+    }
+    // Reading beside the workspace would ask, and hang here.
+    assert_eq!(ended(&mut events).await.ending, Ending::Completed);
+    let given = results(&session).await;
+    assert!(given[given.len() - 2..].iter().all(|text| text.contains("beside")), "{given:?}");
+    session.close(Duration::from_secs(10)).await;
+}

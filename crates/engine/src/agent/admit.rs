@@ -17,6 +17,7 @@ use super::classify::{Course, Ruled, denial};
 use super::gate::Ready;
 use super::passed::Passed;
 use crate::store::{By, Decided, Settled};
+use crate::supervisor::Answered;
 
 impl Actor {
     /// Lets a call start, puts the question, or refuses it.
@@ -50,6 +51,13 @@ impl Actor {
         let found = self.bench().judge(&ready, &batch.passed[at]);
         let mut decided = self.decided(&batch.calls[at], &ready, &found);
         decided.changed = batch.passed[at].changed;
+        // One line tells of the question and of what was made of its answer.
+        if let (Some(by), Some(asked)) = (approved, batch.asked[at].take()) {
+            decided.waited_ms = asked.waited_ms;
+            if decided.outcome == Settled::Allowed {
+                decided.by = by;
+            }
+        }
         match found.verdict {
             Verdict::Deny(reason) => {
                 self.log(&decided).await;
@@ -59,8 +67,7 @@ impl Actor {
                 self.log(&decided).await;
                 self.start(batch, at).await
             }
-            Verdict::Ask(_) if approved => {
-                decided.by = self.answerer();
+            Verdict::Ask(_) if approved.is_some() => {
                 self.log(&decided).await;
                 self.start(batch, at).await
             }
@@ -167,7 +174,13 @@ impl Actor {
     /// Puts another input in the place of a call's; the call takes its turn again, by what it would touch now.
     async fn change(&mut self, batch: &mut Batch, at: usize, input: &Value) -> Result<(), Halt> {
         match self.prepare(&batch.calls[at], input) {
-            Err(output) => self.finish(batch, at, *output).await,
+            Err(output) => {
+                let asked = batch.asked[at].take();
+                let reason = "the input that it was changed to is not valid".to_owned();
+                let asked = asked.map(|asked| Decided { reason, rule: None, by: By::Policy, ..asked });
+                self.log_outcome(asked, Settled::Denied).await;
+                self.finish(batch, at, *output).await
+            }
             Ok(ready) => {
                 batch.slots[at].access.clone_from(&ready.access);
                 batch.slots[at].progress = Progress::Waiting;
@@ -183,13 +196,12 @@ impl Actor {
         &mut self,
         batch: &mut Batch,
         at: usize,
-        answer: Answer,
+        Answered { answer, by }: Answered,
     ) -> Result<(), Halt> {
-        if let Some(asked) = batch.asked[at].take() {
-            self.log_answer(asked, Some(&answer)).await;
-        }
+        let asked = batch.asked[at].take().map(|asked| self.settled(asked, by));
         match answer {
             Answer::Deny { message, interrupt } => {
+                self.log_outcome(asked, Settled::Denied).await;
                 self.refuse(batch, at, message).await?;
                 if interrupt {
                     self.mark_interrupted().await?;
@@ -200,18 +212,30 @@ impl Actor {
                 self.update(&updates).await?;
                 let Some(ready) = batch.ready[at].clone() else { return Ok(()) };
                 if ready.asks_person() {
-                    return self.answer_in(batch, at, &ready, input).await;
+                    return self.answer_in(batch, at, &ready, input, asked).await;
                 }
                 if let Some(input) = input.filter(|input| *input != ready.input) {
-                    // It is asked for no more.
-                    batch.passed[at].approved = true;
+                    // It is asked for no more, and written down once it is judged.
+                    batch.passed[at].approved = Some(by);
+                    batch.asked[at] = asked.map(|asked| Decided { changed: true, ..asked });
                     return self.change(batch, at, &input).await;
                 }
-                match self.bench().forbids(&ready) {
-                    Some(reason) => self.refuse(batch, at, reason).await,
-                    None => self.start(batch, at).await,
+                let Some(found) = self.bench().forbids(&ready) else {
+                    self.log_outcome(asked, Settled::Allowed).await;
+                    return self.start(batch, at).await;
+                };
+                if let Some(asked) = asked {
+                    let judged = self.decided(&batch.calls[at], &ready, &found);
+                    self.log(&Decided { waited_ms: asked.waited_ms, changed: asked.changed, ..judged }).await;
                 }
+                self.refuse(batch, at, found.reason).await
             }
+        }
+    }
+
+    async fn log_outcome(&self, asked: Option<Decided>, outcome: Settled) {
+        if let Some(asked) = asked {
+            self.log(&Decided { outcome, ..asked }).await;
         }
     }
 
@@ -222,31 +246,39 @@ impl Actor {
         at: usize,
         ready: &Ready,
         given: Option<Value>,
+        asked: Option<Decided>,
     ) -> Result<(), Halt> {
         match ready.tool.answered(ready.input.clone(), given) {
             Ok(input) => {
+                let changed = is_edited(&ready.input, &input);
+                let asked = asked.map(|asked| Decided { changed, ..asked });
+                self.log_outcome(asked, Settled::Allowed).await;
                 batch.passed[at].changed = true;
                 batch.ready[at] = Some(Arc::new(Ready { input, ..ready.clone() }));
                 self.start(batch, at).await
             }
-            Err(what) => self.finish(batch, at, ToolOutput::error(what)).await,
+            Err(what) => {
+                self.log_outcome(asked, Settled::Denied).await;
+                self.finish(batch, at, ToolOutput::error(what)).await
+            }
         }
     }
 
     /// Applies what came with an answer.
     async fn update(&mut self, updates: &[Update]) -> Result<(), Halt> {
-        let refused =
-            |update: &Update| matches!(update, Update::SetMode { mode: Mode::BypassPermissions, .. });
-        let bypass = self.shared.config.leave.bypass;
-        let (refused, updates): (Vec<Update>, Vec<Update>) =
-            updates.iter().cloned().partition(|update| !bypass && refused(update));
-        let mut told = Vec::new();
-        if !refused.is_empty() {
-            told.push(
-                "bypassPermissions was not enabled when the session began, so an answer can't turn it on"
-                    .to_owned(),
-            );
-        }
+        let leave = &self.shared.config.leave;
+        let refused = |update: &Update| match update {
+            Update::SetMode { mode: Mode::BypassPermissions, .. } if !leave.bypass => Some(
+                "bypassPermissions was not enabled when the session began, so an answer can't turn it on",
+            ),
+            Update::SetMode { mode: Mode::Auto, .. } if leave.auto_disabled => {
+                Some("the settings do not allow the mode auto, so an answer can't turn it on")
+            }
+            _ => None,
+        };
+        let mut told: Vec<String> = updates.iter().filter_map(refused).map(str::to_owned).collect();
+        let updates: Vec<Update> =
+            updates.iter().filter(|update| refused(update).is_none()).cloned().collect();
         let shared = Arc::clone(&self.shared);
         told.extend(shared.update(&updates).await);
         for line in told {
@@ -271,6 +303,11 @@ impl Actor {
     }
 }
 
-fn withdrawn() -> Answer {
-    Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false }
+/// Whether what was shown is no longer what it was; what was only added is an answer.
+fn is_edited(shown: &Value, input: &Value) -> bool {
+    shown.as_object().is_some_and(|shown| shown.iter().any(|(key, value)| input.get(key) != Some(value)))
+}
+
+fn withdrawn() -> Answered {
+    Answered::by_nobody("The question was withdrawn.".to_owned())
 }

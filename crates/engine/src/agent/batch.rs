@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use tokio::task::{Id, JoinSet};
 use troupe_core::CancellationToken;
-use troupe_core::policy::Answer;
 use troupe_core::ports::gatekeeper::Ruling;
 use troupe_core::ports::tool::ToolOutput;
 use troupe_core::schedule::{Progress, Slot};
@@ -14,6 +13,7 @@ use super::classify::Ruled;
 use super::gate::Ready;
 use super::passed::Passed;
 use crate::store::Decided;
+use crate::supervisor::Answered;
 
 /// A batch of calls at work.
 pub(super) struct Batch {
@@ -37,7 +37,7 @@ pub(super) enum Told {
     Ruled(usize, Ruling),
     /// What the classifier says of the call.
     Classified(usize, Ruled),
-    Answered(usize, Answer),
+    Answered(usize, Answered),
     /// The question need not be asked any more: rules decide.
     Settled(usize),
 }

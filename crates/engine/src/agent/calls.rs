@@ -175,7 +175,7 @@ impl Actor {
         }
         batch.tasks.shutdown().await;
         for asked in std::mem::take(&mut batch.asked).into_iter().flatten() {
-            self.log_answer(asked, None).await;
+            self.log_withdrawn(asked).await;
         }
         let text = if self.token.is_cancelled() { CANCELLED } else { INTERRUPTED };
         for at in 0..batch.calls.len() {

@@ -1,7 +1,7 @@
 //! Writes down how calls were decided.
 
 use troupe_core::event::{EventKind, Notice};
-use troupe_core::policy::{Answer, Explanation};
+use troupe_core::policy::Explanation;
 use troupe_core::transcript::OpenCall;
 
 use super::actor::Actor;
@@ -32,33 +32,20 @@ impl Actor {
         }
     }
 
-    /// Whoever answers the questions of this session.
-    pub(super) fn answerer(&self) -> By {
-        let leave = &self.shared.config.leave;
-        match (leave.asks, leave.by_host) {
-            (false, _) => By::Nobody,
-            (true, true) => By::Host,
-            (true, false) => By::Person,
-        }
-    }
-
-    /// Writes down what was answered; none is a question that was withdrawn.
-    pub(super) async fn log_answer(&self, mut asked: Decided, answer: Option<&Answer>) {
+    /// What is to be written down once a question has its answer.
+    pub(super) fn settled(&self, mut asked: Decided, by: By) -> Decided {
         let now = self.shared.parts.clock.now();
-        asked.by = self.answerer();
-        if asked.by != By::Nobody {
+        // Also where nobody answered what somebody was asked.
+        if by != By::Nobody || self.shared.config.leave.asks {
             asked.waited_ms = Some(now.since(asked.at));
         }
-        asked.at = now;
-        match answer {
-            Some(Answer::Allow { .. }) => asked.outcome = Settled::Allowed,
-            Some(Answer::Deny { .. }) => asked.outcome = Settled::Denied,
-            None => {
-                asked.outcome = Settled::Withdrawn;
-                asked.by = By::Nobody;
-            }
-        }
-        self.log(&asked).await;
+        Decided { at: now, by, ..asked }
+    }
+
+    /// Writes down a question that was withdrawn.
+    pub(super) async fn log_withdrawn(&self, asked: Decided) {
+        let asked = self.settled(asked, By::Nobody);
+        self.log(&Decided { outcome: Settled::Withdrawn, ..asked }).await;
     }
 
     /// Writes a decision down. That it can't be is told once, and loses no call.

@@ -9,7 +9,7 @@ use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{
     Asking, Explanation, GitTrust, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives,
-    decide, explain, explain_waved,
+    explain, explain_waved,
 };
 use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
@@ -157,11 +157,9 @@ impl Bench {
     }
 
     /// Why a call can't be made even with a person's leave, if so.
-    pub(super) fn forbids(&self, ready: &Ready) -> Option<String> {
-        match self.with(ready, |rules, call| decide(rules, Mode::BypassPermissions, call)) {
-            Verdict::Deny(reason) => Some(reason),
-            Verdict::Allow | Verdict::Ask(_) => None,
-        }
+    pub(super) fn forbids(&self, ready: &Ready) -> Option<Explanation> {
+        let found = self.with(ready, |rules, call| explain(rules, Mode::BypassPermissions, call));
+        matches!(found.verdict, Verdict::Deny(_)).then_some(found)
     }
 
     fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {

@@ -7,6 +7,7 @@ use troupe_core::transcript::OpenCall;
 
 use super::gate::{Bench, Ready};
 use crate::session::Gate;
+use crate::store::By;
 
 /// Most bytes of what a gatekeeper tells the model.
 const MOST: usize = 10_000;
@@ -20,8 +21,8 @@ pub(super) struct Passed {
     pub(super) reason: Option<String>,
     /// Whether another input stands in the place of the model's.
     pub(super) changed: bool,
-    /// Whether a person changed the input and allowed it so.
-    pub(super) approved: bool,
+    /// Who changed the input and allowed it so, if anybody.
+    pub(super) approved: Option<By>,
     /// What the model is told beside the result.
     pub(super) context: Option<String>,
 }

@@ -58,13 +58,12 @@ impl Actor {
 
 /// The mode that an agent's calls are judged by: under an agent that plans now, what would act unasked asks.
 pub(super) fn mode(shared: &Shared, row: &Row) -> Mode {
-    let own = row.state().mode;
-    let mut above = row.header.parent.clone();
-    while let Some(row) = above.and_then(|parent| shared.row(&parent)) {
-        if row.state().mode == Mode::Plan {
-            return Mode::Plan.of_child(Some(own));
-        }
-        above = row.header.parent.clone();
-    }
-    own
+    let own = match row.state().mode {
+        // However it came to be: by a definition, or with a session from before.
+        Mode::Auto if shared.config.leave.auto_disabled => Mode::Default,
+        own => own,
+    };
+    let parent = |row: &Row| row.header.parent.as_ref().and_then(|parent| shared.row(parent));
+    let mut above = std::iter::successors(parent(row), |row| parent(row));
+    if above.any(|row| row.state().mode == Mode::Plan) { Mode::Plan.of_child(Some(own)) } else { own }
 }

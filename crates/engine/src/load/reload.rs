@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use troupe_core::policy::{GitTrust, Rules};
 use troupe_core::ports::clock::Clock as _;
+use troupe_core::visible::visible;
 
 use crate::clock::SystemClock;
 
@@ -15,7 +16,7 @@ use super::env::Env;
 use super::places::Places;
 use super::rules::{self, RuleFlags};
 use super::settings::{CommandLine, Kept, Settings, SettingsFault, Sources, layer};
-use super::trust::Trust;
+use super::trust::{Trust, TrustItem, TrustStore};
 
 /// A file that was changed less than this before it was looked at may be changed again unseen: the stamps of
 /// file systems are no finer than a tick. In milliseconds.
@@ -105,6 +106,7 @@ impl RuleFiles {
             }
             Ok(settings) => {
                 told.extend(settings.faults.iter().filter_map(keeps));
+                told.extend(waits(places, &settings.needs_trust));
                 let permissions = settings.permissions();
                 let mut loaded = rules::load(&permissions, flags, &places.cwd);
                 loaded.rules.set_git(*git);
@@ -128,6 +130,25 @@ impl RuleFiles {
         state.last = Some(next.clone());
         Some(Reread { rules: next.0, folders: next.1, told })
     }
+}
+
+/// What to tell of rules that wait for trust. What the store holds by now is an answer of this session, which
+/// sees to it that it holds.
+fn waits(places: &Places, waiting: &[TrustItem]) -> Vec<String> {
+    let rules: Vec<&TrustItem> = waiting.iter().filter(|item| item.name.starts_with("permissions")).collect();
+    if rules.is_empty() {
+        return Vec::new();
+    }
+    let seen = TrustStore::at(&places.home).seen(places.trusted_root()).unwrap_or_default();
+    let left = rules.into_iter().filter(|item| !seen.covers(item));
+    left.map(|item| {
+        let (name, value, file) = (visible(&item.name), visible(&item.value), item.source.display().to_string());
+        format!(
+            "{name} `{value}` of {} is not in force: it waits until you trust it (`troupe trust`), and counts from the next start",
+            visible(&file)
+        )
+    })
+    .collect()
 }
 
 /// What to tell of a fault; nothing where it is none of the rules.

@@ -18,6 +18,10 @@ struct Stage {
 
 impl Stage {
     fn new() -> Self {
+        Self::of(Trust::Trusted)
+    }
+
+    fn of(trust: Trust) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         let cwd = root.join("ws");
@@ -31,7 +35,7 @@ impl Stage {
             env,
             command_line: CommandLine::default(),
             sources: Sources::ALL,
-            trust: Trust::Trusted,
+            trust,
             git: troupe_core::policy::GitTrust::All,
             flags: RuleFlags::default(),
         });
@@ -247,4 +251,31 @@ fn a_look_costs_little() {
     }
     let each = start.elapsed() / 1_000;
     assert!(each < std::time::Duration::from_micros(500), "{each:?}");
+}
+
+// proves: S7
+#[test]
+fn a_rule_that_waits_for_trust_is_told_once_and_one_of_an_answer_is_not() {
+    let stage = Stage::of(Trust::UNTRUSTED);
+    stage.write(r#"{"permissions": {"deny": ["Read(./x)"]}}"#);
+    assert_eq!(stage.changed().unwrap().1, Vec::<String>::new());
+    stage.write(BOTH);
+    let (rules, told) = stage.changed().unwrap();
+    assert_eq!(rules, ["-Read(./x)"]);
+    assert!(
+        told.len() == 1 && told[0].contains("Bash(make)") && told[0].contains("troupe trust"),
+        "{told:?}"
+    );
+    stage.write(r#"{"permissions": {"deny": ["Read(./y)"], "allow": ["Bash(make)"]}}"#);
+    assert_eq!(stage.changed().unwrap(), (vec!["-Read(./y)".to_owned()], vec![]));
+
+    let places = &stage.files.from.places;
+    let rules = vec!["Bash(mine)".into()];
+    let update =
+        Update::AddRules { rules, behaviour: Behaviour::Allow, destination: Destination::LocalSettings };
+    let file = places.settings_file(update.destination()).unwrap();
+    save(&file, &update).unwrap();
+    let items = crate::load::trust::answered(&file.path, places, &update);
+    TrustStore::at(&places.home).trust(places.trusted_root(), &items).unwrap();
+    assert!(stage.changed().is_none_or(|(_, told)| told.is_empty()));
 }

@@ -98,7 +98,9 @@ impl Supervisor for Door {
         }
         let withdrawn =
             || Answer::Deny { message: "The question was withdrawn.".to_owned(), interrupt: false };
-        Box::pin(async move { self.0.ask(question, || false).await.unwrap_or_else(withdrawn) })
+        Box::pin(async move {
+            self.0.ask(question, || false).await.map_or_else(withdrawn, |answered| answered.answer)
+        })
     }
 }
 

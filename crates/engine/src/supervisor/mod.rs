@@ -11,5 +11,6 @@ pub(crate) mod shared;
 pub(crate) mod spawn;
 mod standing;
 
+pub(crate) use questions::Answered;
 pub(crate) use row::Row;
 pub(crate) use shared::Shared;

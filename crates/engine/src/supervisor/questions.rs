@@ -11,6 +11,8 @@ use troupe_core::ids::QuestionId;
 use troupe_core::policy::{Answer, Question};
 
 use super::Shared;
+use crate::session::SendError;
+use crate::store::By;
 
 /// How often the files are looked at while a question is open.
 const LOOK: Duration = Duration::from_secs(1);
@@ -21,7 +23,20 @@ pub(crate) struct Questions(Mutex<Vec<Open>>);
 
 struct Open {
     question: Arc<Question>,
-    answer: oneshot::Sender<Answer>,
+    answer: oneshot::Sender<Answered>,
+}
+
+/// What came back on a question, and from whom.
+pub(crate) struct Answered {
+    pub(crate) answer: Answer,
+    pub(crate) by: By,
+}
+
+impl Answered {
+    /// A denial that nobody spoke.
+    pub(crate) fn by_nobody(message: String) -> Self {
+        Self { answer: Answer::Deny { message, interrupt: false }, by: By::Nobody }
+    }
 }
 
 impl Questions {
@@ -29,7 +44,7 @@ impl Questions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, question: &Arc<Question>) -> oneshot::Receiver<Answer> {
+    fn open(&self, question: &Arc<Question>) -> oneshot::Receiver<Answered> {
         let (answer, answered) = oneshot::channel();
         self.lock().push(Open { question: Arc::clone(question), answer });
         answered
@@ -41,28 +56,34 @@ impl Questions {
         Some(open.remove(at))
     }
 
-    /// Gives an answer to its asker; whether one still waited.
-    pub(crate) fn answer(&self, id: &QuestionId, answer: Answer) -> bool {
-        let open = self.take(id);
-        open.is_some_and(|open| open.answer.send(answer).is_ok())
-    }
-
     pub(crate) fn list(&self) -> Vec<Arc<Question>> {
         self.lock().iter().map(|open| Arc::clone(&open.question)).collect()
     }
 }
 
 impl Shared {
+    /// Gives an answer to its asker.
+    ///
+    /// # Errors
+    /// When none waits for it any more.
+    pub(crate) fn answer(&self, id: QuestionId, answer: Answer, by: By) -> Result<(), SendError> {
+        let open = self.questions.take(&id);
+        match open.map(|open| open.answer.send(Answered { answer, by })) {
+            Some(Ok(())) => Ok(()),
+            Some(Err(_)) | None => Err(SendError::NoQuestion(id)),
+        }
+    }
+
     /// Puts a question to whoever answers; a denial where nobody does. `None` when `settled` finds, after
     /// something has changed, that it need not be asked any more.
-    pub(crate) async fn ask(&self, question: Question, settled: impl Fn() -> bool) -> Option<Answer> {
+    pub(crate) async fn ask(&self, question: Question, settled: impl Fn() -> bool) -> Option<Answered> {
         let question = Arc::new(question);
         let leave = &self.config.leave;
         let gatekeeper = self.by_gatekeeper(&question);
         tokio::pin!(gatekeeper);
         if !leave.asks {
             let answer = gatekeeper.await;
-            return Some(answer.unwrap_or_else(|| denial(no_one_to_ask(&question))));
+            return Some(answer.unwrap_or_else(|| Answered::by_nobody(no_one_to_ask(&question))));
         }
         let answered = self.questions.open(&question);
         tokio::pin!(answered);
@@ -83,7 +104,7 @@ impl Shared {
                 biased;
                 answer = &mut answered => {
                     return Some(answer.unwrap_or_else(|_| {
-                        denial("The question was withdrawn before it was answered.".to_owned())
+                        Answered::by_nobody("The question was withdrawn before it was answered.".to_owned())
                     }));
                 }
                 answer = &mut gatekeeper, if !gatekeeper_left => match answer {
@@ -91,7 +112,8 @@ impl Shared {
                     None => gatekeeper_left = true,
                 },
                 () = &mut expired, if limit.is_some() => {
-                    return Some(denial(unanswered(&question, limit.unwrap_or_default())));
+                    let message = unanswered(&question, limit.unwrap_or_default());
+                    return Some(Answered::by_nobody(message));
                 }
                 Ok(()) = changes.changed() => {
                     if settled() {
@@ -104,10 +126,10 @@ impl Shared {
     }
 
     /// The gatekeeper's answer, if there is one and it has one.
-    async fn by_gatekeeper(&self, question: &Question) -> Option<Answer> {
+    async fn by_gatekeeper(&self, question: &Question) -> Option<Answered> {
         let gate = self.config.leave.gate.as_ref()?;
         let fault = match tokio::time::timeout(gate.ceiling, gate.keeper.asked(question)).await {
-            Ok(Ok(answer)) => return answer,
+            Ok(Ok(answer)) => return answer.map(|answer| Answered { answer, by: By::Gatekeeper }),
             Ok(Err(fault)) => fault.to_string(),
             Err(_) => format!("it took longer than {} s", gate.ceiling.as_secs()),
         };
@@ -115,10 +137,6 @@ impl Shared {
         self.bus.tell(&question.agent, EventKind::Notice(Notice::Warning(told)));
         None
     }
-}
-
-fn denial(message: String) -> Answer {
-    Answer::Deny { message, interrupt: false }
 }
 
 /// What the model is told when a question can't be put to anybody.

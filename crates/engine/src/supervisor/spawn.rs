@@ -23,7 +23,7 @@ use super::door::{short_id, waiter};
 use super::{Row, Shared, runner};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
-use crate::session::{OpenError, Start};
+use crate::session::{Leave, OpenError, Start};
 use crate::store::{Rendered, Restored, Writer, load};
 
 /// What became of the main agent.
@@ -103,7 +103,7 @@ pub(crate) async fn open_main(
     if resumed {
         rebook(shared, &actor, &account).await;
         actor.complete_opening().await?;
-        actor.adopt_settings(config.model.as_deref(), config.leave.mode).await?;
+        actor.adopt_settings(config.model.as_deref(), &config.leave).await?;
     } else {
         actor.open(&[]).await?;
     }
@@ -368,15 +368,17 @@ impl Actor {
     pub(crate) async fn adopt_settings(
         &mut self,
         model: Option<&str>,
-        mode: Option<Mode>,
+        leave: &Leave,
     ) -> Result<(), crate::store::StoreError> {
+        let mode = leave.mode;
         let state = Arc::clone(self.transcript().state());
         if let Some(model) = model.filter(|model| *model != state.model) {
             self.record(Body::Set(Setting::Model(model.to_owned()))).await?;
         }
+        let mut falls = matches!(state.mode, Mode::Plan | Mode::BypassPermissions);
+        falls |= state.mode == Mode::Auto && leave.auto_disabled;
         // Also where this run plans: an approved plan must not lead back to what another run had leave for.
-        if matches!(state.mode, Mode::Plan | Mode::BypassPermissions) && mode != Some(Mode::BypassPermissions)
-        {
+        if falls && mode != Some(Mode::BypassPermissions) {
             self.record(Body::Set(Setting::Mode(Mode::Default))).await?;
         }
         if let Some(mode) = mode.filter(|mode| *mode != self.transcript().state().mode) {

@@ -7,9 +7,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::watch;
 use troupe_core::policy::{Behaviour, RuleFault, Rules, Scope, Update};
 use troupe_core::ports::tool::Place;
+use troupe_core::visible::visible;
 
 use crate::agent::resolve::real;
 use crate::load::Reread;
+use crate::load::places::expand;
 use crate::session::{Leave, PlaceConfig, Reload};
 
 /// The standing leave of a session.
@@ -110,13 +112,12 @@ impl Standing {
                 state.answered.retain(|rule| rule.behaviour != *behaviour || !rules.contains(&rule.text));
             }
             Update::AddDirectories { directories, .. } => {
-                let new = directories.iter().map(|folder| self.cwd.join(folder));
-                state.answered_roots.extend(new);
+                // One that can't be used was found before.
+                state.answered_roots.extend(directories.iter().filter_map(|text| self.folder(text).ok()));
             }
             Update::RemoveDirectories { directories, .. } => {
-                state
-                    .answered_roots
-                    .retain(|root| !directories.iter().any(|gone| self.cwd.join(gone) == *root));
+                let gone: Vec<PathBuf> = directories.iter().map(|text| real(&self.path(text))).collect();
+                state.answered_roots.retain(|root| !gone.contains(root));
             }
             Update::SetMode { .. } => {}
         });
@@ -157,7 +158,7 @@ impl Standing {
                 .all(|text| rules.iter().any(|rule| rule.text == *text && rule.behaviour == *behaviour)),
             Update::AddDirectories { directories, .. } => {
                 let roots = self.roots();
-                directories.iter().all(|folder| roots.contains(&real(&self.cwd.join(folder))))
+                directories.iter().all(|folder| roots.contains(&real(&self.path(folder))))
             }
             Update::RemoveRules { .. } | Update::RemoveDirectories { .. } | Update::SetMode { .. } => true,
         }
@@ -178,10 +179,25 @@ impl Standing {
                 check(rules).map(|fault| fault.to_string())
             }
             Update::AddDirectories { directories, .. } => {
-                directories.iter().any(String::is_empty).then(|| "a folder has no name".to_owned())
+                directories.iter().find_map(|text| self.folder(text).err())
             }
             _ => None,
         }
+    }
+
+    /// The path that an answer means, as settings would.
+    fn path(&self, text: &str) -> PathBuf {
+        expand(text, &self.cwd, Some(self.home.as_path()).filter(|home| home.is_absolute()))
+    }
+
+    /// The folder that an answer names, links followed; else what is wrong with it.
+    fn folder(&self, text: &str) -> Result<PathBuf, String> {
+        if text.is_empty() {
+            return Err("a folder has no name".to_owned());
+        }
+        let fault = |what: &dyn std::fmt::Display| format!("the folder {}: {what}", visible(text));
+        let real = self.path(text).canonicalize().map_err(|error| fault(&error))?;
+        if real.is_dir() { Ok(real) } else { Err(fault(&"it is no folder")) }
     }
 
     fn change(&self, change: impl FnOnce(&mut State)) {

@@ -1,4 +1,4 @@
-//! The tool that turns plan mode on. Nobody need approve it: it only narrows.
+//! The tool that turns plan mode on. Nobody need approve it: it only narrows, and where it would not it is refused.
 
 use std::sync::Arc;
 
@@ -35,6 +35,12 @@ impl Tool for EnterPlanMode {
 
     fn call<'a>(&'a self, cx: &'a ToolCx, _input: Value) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
+            if cx.state.mode == Mode::DontAsk {
+                // Plan mode asks what this mode denies.
+                return ToolOutput::error(
+                    "Plan mode was not turned on: nobody is asked in this mode, so no plan could be approved. Go on without it.",
+                );
+            }
             let message = match cx.state.mode {
                 Mode::Plan => "Plan mode is on already.",
                 _ => "Plan mode is on: nothing is changed until a plan is approved.",

@@ -80,6 +80,7 @@ pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
         mode: mode(run.mode(), settings, env, rustix::process::geteuid().is_root())?,
         rules,
         bypass: may_bypass(run, settings, env),
+        auto_disabled: settings.auto_disabled,
         asks: Asked::of(run) != Asked::Nobody,
         by_host: Asked::of(run) == Asked::Host,
         save: Some(saver(places.clone())),

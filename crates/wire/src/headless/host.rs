@@ -163,6 +163,9 @@ impl Driver {
         if mode == Mode::BypassPermissions && !self.options.bypass_allowed && self.engine.mode() != mode {
             return Err("this run was not started with leave to pass all permissions".to_owned());
         }
+        if mode == Mode::Auto && self.engine.is_auto_disabled() {
+            return Err("the settings do not allow the mode auto".to_owned());
+        }
         let mut ear = self.engine.subscribe(false);
         self.send(Input::Set(Setting::Mode(mode))).await?;
         // What the host asks next is to see it. An agent that is busy with its journal takes it later.

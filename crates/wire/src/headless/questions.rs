@@ -64,7 +64,7 @@ impl Driver {
         match &mut self.asking {
             Asking::Nobody => {
                 let message = "Nobody can be asked in this run.".to_owned();
-                self.answer(&question, Answer::Deny { message, interrupt: false }).await;
+                self.give(&question, Input::Unanswered(question.id.clone(), message)).await;
                 Ok(())
             }
             Asking::Host { open, number, .. } => {
@@ -106,7 +106,11 @@ impl Driver {
 
     /// Hands an answer on.
     pub(super) async fn answer(&mut self, question: &Question, answer: Answer) {
-        if self.send(Input::Answer(question.id.clone(), answer)).await.is_err() {
+        self.give(question, Input::Answer(question.id.clone(), answer)).await;
+    }
+
+    async fn give(&mut self, question: &Question, answer: Input) {
+        if self.send(answer).await.is_err() {
             // It was closed in the meantime.
             let Asker { address, .. } = &question.asker;
             self.tell(&format!(
@@ -121,7 +125,7 @@ impl Driver {
         self.asking = Asking::Nobody;
         for question in open {
             let message = "Nobody can be asked any more.".to_owned();
-            self.answer(&question, Answer::Deny { message, interrupt: false }).await;
+            self.give(&question, Input::Unanswered(question.id.clone(), message)).await;
         }
     }
 

@@ -83,6 +83,22 @@ async fn requests_are_answered_while_a_turn_runs() {
     assert_eq!(stage.exit().await.0, Exit::Success);
 }
 
+// proves: S1
+#[tokio::test(start_paused = true)]
+async fn a_host_turns_auto_on_only_where_settings_do_not_forbid_it() {
+    for (auto_disabled, subtype) in [(true, "error"), (false, "success")] {
+        let mut setup = Setup::stream(vec![]);
+        setup.auto_disabled = auto_disabled;
+        let mut stage = setup.start().await;
+        let answer = stage.host.request("set_permission_mode", json!({"mode": "auto"})).await;
+        assert_eq!(answer["subtype"], subtype, "{answer}");
+        if auto_disabled {
+            assert!(answer["error"].as_str().unwrap().contains("do not allow"), "{answer}");
+        }
+        assert_eq!(stage.exit().await.0, Exit::Success);
+    }
+}
+
 // proves: E2
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_ends_the_turn_and_leaves_what_waits() {

@@ -45,6 +45,8 @@ pub(crate) struct Setup {
     pub(crate) asks: Asks,
     /// How long a question may stay open.
     pub(crate) question_limit: Option<Duration>,
+    /// Whether settings forbid the mode `auto`.
+    pub(crate) auto_disabled: bool,
     /// Bytes of output that wait unread.
     pub(crate) pipe: usize,
     /// Whether nothing can be written any more once the session is open.
@@ -78,6 +80,7 @@ impl Setup {
             prompt: None,
             asks: Asks::Host,
             question_limit: None,
+            auto_disabled: false,
             pipe: 1 << 20,
             full: false,
         }
@@ -108,6 +111,7 @@ impl Setup {
         let asks = !matches!(self.asks, Asks::Nobody);
         let mut config = config(&folder, asks);
         config.leave.question_limit = self.question_limit;
+        config.leave.auto_disabled = self.auto_disabled;
         let session = Session::open(parts, config, Start::New(SessionId::new(SESSION))).await.unwrap();
         if self.full {
             disk.fill();
