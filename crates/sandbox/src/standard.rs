@@ -1,5 +1,6 @@
 //! The policy that a workspace gets when nobody says otherwise.
 
+use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,16 +43,31 @@ const HELD: &[&str] =
 const WITH_WORKTREES: &[&str] = &[".troupe", ".claude"];
 const WORKTREES: &str = "worktrees";
 /// Where nothing is looked for: packages, and what was built.
-const PASSED_OVER: &[&str] = &["node_modules", "target", ".venv", "venv", "__pycache__", "vendor", "dist"];
-/// How deep below a root things are looked for, in folders.
-const DEPTH: usize = 3;
-/// How many folders are looked into for one root.
-const FOLDERS_MOST: usize = 1500;
+const PASSED_OVER: &[&str] = &[
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".gradle",
+    ".next",
+    ".turbo",
+    "vendor",
+    "dist",
+];
+/// How many folders are looked into for one root, near ones first. It takes some 10 µs each.
+const FOLDERS_MOST: usize = 5000;
+/// How many entries of all these folders are looked at.
+const ENTRIES_MOST: usize = 200_000;
 /// How many worktrees of a root are looked into.
 const WORKTREES_MOST: usize = 64;
 
 impl Policy {
-    /// The policy of a workspace, with a closed network. Reads the disk: folders three deep, a bounded number.
+    /// The policy of a workspace, with a closed network. Reads the disk: a bounded number of
+    /// folders; with more there, it is [`Policy::incomplete`].
     pub fn standard(workspace: &Workspace<'_>) -> Self {
         let mut policy = Self {
             writable: workspace.roots.iter().chain(workspace.scratch).cloned().collect(),
@@ -80,14 +96,16 @@ fn carve_out(root: &Path, names: &Names<'_>, is_home: bool, policy: &mut Policy)
         policy.read_only.extend(names.files.iter().map(|name| root.join(name)));
     }
     top(root, names, policy);
-    deeper(root, policy);
+    deeper(root, FOLDERS_MOST, policy);
     for name in WITH_WORKTREES {
         let worktrees = root.join(name).join(WORKTREES);
         // A link would lead elsewhere.
         if !is_folder(&worktrees) {
             continue;
         }
-        for tree in entries(&worktrees).into_iter().take(WORKTREES_MOST).filter(|tree| is_folder(tree)) {
+        let trees: Vec<_> = entries(&worktrees).into_iter().filter(|tree| is_folder(tree)).collect();
+        policy.incomplete |= trees.len() > WORKTREES_MOST;
+        for tree in trees.into_iter().take(WORKTREES_MOST) {
             policy.read_only.push(tree.join(git::NAME));
             top(&tree, names, policy);
         }
@@ -111,25 +129,34 @@ fn top(root: &Path, names: &Names<'_>, policy: &mut Policy) {
     }
 }
 
-/// What is there below: of other projects in the same root.
-fn deeper(root: &Path, policy: &mut Policy) {
-    let mut folders = vec![(root.to_owned(), 0)];
-    let mut looked = 0;
-    while let Some((folder, depth)) = folders.pop() {
+/// What is there below: of other projects in the same root. Breadth first, so that a folder with much in it does not
+/// keep what lies beside it from being found.
+fn deeper(root: &Path, most: usize, policy: &mut Policy) {
+    let mut folders = VecDeque::from([root.to_owned()]);
+    let (mut looked, mut seen) = (0, 0);
+    while let Some(folder) = folders.pop_front() {
         looked += 1;
-        if looked > FOLDERS_MOST {
+        if looked > most {
+            policy.incomplete = true;
             return;
         }
-        for path in entries(&folder) {
-            let name = folded(&path);
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            seen += 1;
+            if seen > ENTRIES_MOST {
+                policy.incomplete = true;
+                return;
+            }
+            let name = entry.file_name().to_string_lossy().to_lowercase();
             if name == git::NAME {
-                if depth > 0 {
+                if folder != root {
                     git::carve_out(&folder, policy);
                 }
             } else if HELD.contains(&name.as_str()) {
-                policy.read_only.push(path);
-            } else if depth < DEPTH && !PASSED_OVER.contains(&name.as_str()) && is_folder(&path) {
-                folders.push((path, depth + 1));
+                policy.read_only.push(entry.path());
+            } else if entry.file_type().is_ok_and(|kind| kind.is_dir())
+                && !PASSED_OVER.contains(&name.as_str())
+            {
+                folders.push_back(entry.path());
             }
         }
     }
@@ -147,4 +174,39 @@ fn is_folder(path: &Path) -> bool {
 
 fn folded(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn found(root: &Path, most: usize) -> Policy {
+        let mut policy = Policy::default();
+        deeper(root, most, &mut policy);
+        policy
+    }
+
+    // proves: S7
+    #[test]
+    fn many_folders_hide_no_repository_beside_them_and_too_many_are_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let (near, deep) = (dir.path().join("z/.git/hooks"), dir.path().join("a/b/c/d/e/f/.git/hooks"));
+        for folder in [&near, &deep] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for folder in 0..50 {
+            fs::create_dir_all(dir.path().join(format!("many/{folder}"))).unwrap();
+        }
+        let all = found(dir.path(), 59);
+        assert!(!all.incomplete && [&near, &deep].iter().all(|hooks| all.read_only.contains(hooks)));
+        for most in [4, 58] {
+            let some = found(dir.path(), most);
+            assert!(some.incomplete && some.read_only.contains(&near), "{most}: what is near is found");
+        }
+        // Packages are not looked into, whatever their number.
+        fs::rename(dir.path().join("many"), dir.path().join("node_modules")).unwrap();
+        assert!(!found(dir.path(), 9).incomplete);
+    }
 }

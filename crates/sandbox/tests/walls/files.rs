@@ -142,6 +142,14 @@ as_root_and_as_user! {
     }
 }
 
+// proves: S7
+#[test]
+fn a_policy_that_is_not_whole_holds_not_all() {
+    let world = crate::world::World::new(troupe_sandbox::Wall::Bubblewrap);
+    assert!(world.sandbox.holds(&world.policy()));
+    assert!(!world.sandbox.holds(&Policy { incomplete: true, ..world.policy() }));
+}
+
 // proves: F230
 as_root_and_as_user! {
     /// A folder that nobody may write keeps no command from running behind walls.
