@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git::Person;
 use crate::secrets::{OF_HOME, OF_MACHINE};
 use crate::{Policy, git};
 
@@ -79,9 +80,10 @@ impl Policy {
             policy.hidden.extend(OF_HOME.iter().map(|path| home.join(path)));
         }
         policy.hidden.extend(OF_MACHINE.iter().map(PathBuf::from));
+        let person = Person::read(workspace.home, &mut policy);
         for root in workspace.roots {
             let is_home = workspace.home.is_some_and(|home| home == root);
-            carve_out(root, &workspace.names, is_home, &mut policy);
+            carve_out(root, &workspace.names, is_home, &person, &mut policy);
         }
         policy.read_only.sort();
         policy.read_only.dedup();
@@ -89,14 +91,14 @@ impl Policy {
     }
 }
 
-fn carve_out(root: &Path, names: &Names<'_>, is_home: bool, policy: &mut Policy) {
-    git::carve_out(root, policy);
+fn carve_out(root: &Path, names: &Names<'_>, is_home: bool, person: &Person<'_>, policy: &mut Policy) {
+    git::carve_out(root, person, policy);
     policy.read_only.extend(HELD.iter().map(|name| root.join(name)));
     if is_home {
         policy.read_only.extend(names.files.iter().map(|name| root.join(name)));
     }
     top(root, names, policy);
-    deeper(root, FOLDERS_MOST, policy);
+    deeper(root, FOLDERS_MOST, person, policy);
     for name in WITH_WORKTREES {
         let worktrees = root.join(name).join(WORKTREES);
         // A link would lead elsewhere.
@@ -131,7 +133,7 @@ fn top(root: &Path, names: &Names<'_>, policy: &mut Policy) {
 
 /// What is there below: of other projects in the same root. Breadth first, so that a folder with much in it does not
 /// keep what lies beside it from being found.
-fn deeper(root: &Path, most: usize, policy: &mut Policy) {
+fn deeper(root: &Path, most: usize, person: &Person<'_>, policy: &mut Policy) {
     let mut folders = VecDeque::from([root.to_owned()]);
     let (mut looked, mut seen) = (0, 0);
     while let Some(folder) = folders.pop_front() {
@@ -149,7 +151,7 @@ fn deeper(root: &Path, most: usize, policy: &mut Policy) {
             let name = entry.file_name().to_string_lossy().to_lowercase();
             if name == git::NAME {
                 if folder != root {
-                    git::carve_out(&folder, policy);
+                    git::carve_out(&folder, person, policy);
                 }
             } else if HELD.contains(&name.as_str()) {
                 policy.read_only.push(entry.path());
@@ -184,7 +186,8 @@ mod tests {
 
     fn found(root: &Path, most: usize) -> Policy {
         let mut policy = Policy::default();
-        deeper(root, most, &mut policy);
+        let person = Person::read(None, &mut policy);
+        deeper(root, most, &person, &mut policy);
         policy
     }
 
