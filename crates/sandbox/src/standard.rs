@@ -37,9 +37,19 @@ pub struct Names<'a> {
 }
 
 /// What is read-only deeper in a root too, and at its top even while it is absent: what runs when the folder is
-/// opened next, by the harness, an editor, git or cargo. (More would show in each listing.)
-const HELD: &[&str] =
-    &[".troupe", ".claude", ".mcp.json", ".vscode", ".idea", ".husky", ".cargo", ".devcontainer"];
+/// opened next, by the harness, an editor, git, cargo, npm or direnv. (More would show in each listing.)
+const HELD: &[&str] = &[
+    ".troupe",
+    ".claude",
+    ".mcp.json",
+    ".vscode",
+    ".idea",
+    ".husky",
+    ".cargo",
+    ".devcontainer",
+    ".envrc",
+    ".npmrc",
+];
 /// Folders whose worktrees may be written.
 const WITH_WORKTREES: &[&str] = &[".troupe", ".claude"];
 const WORKTREES: &str = "worktrees";

@@ -67,6 +67,18 @@ as_root_and_as_user! {
 
 // proves: F165
 as_root_and_as_user! {
+    /// Of the files of a root's top that tools go by, those are held that are not a project's to write.
+    fn absent_files_of_tools(world: World on Bubblewrap) {
+        let out = world.sh(
+            "for f in .envrc .npmrc; do echo x > $f; rm -rf $f; echo x > made; mv -T made $f; done; \
+             for f in .gitattributes .gitmodules; do echo x > $f; done",
+        );
+        assert_eq!(world.outside("rm -f made; ls -A"), ".gitattributes\n.gitmodules\n", "{}", out.text);
+    }
+}
+
+// proves: F165
+as_root_and_as_user! {
     /// git sees nothing of what stands in for the absent, inside or outside, and it is gone afterwards.
     fn placeholders_are_not_seen_by_git_and_swept(world: World on Bubblewrap) {
         world.repository();
