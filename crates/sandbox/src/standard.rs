@@ -73,6 +73,9 @@ const PASSED_OVER: &[&str] = &[
 const FOLDERS_MOST: usize = 5000;
 /// How many entries of all these folders are looked at.
 const ENTRIES_MOST: usize = 200_000;
+/// How many repositories below a root a command may commit to. Each takes some ten mounts, and the time of mounts
+/// grows with the square of their number.
+const REPOSITORIES_MOST: usize = 32;
 /// How many worktrees of a root are looked into.
 const WORKTREES_MOST: usize = 64;
 
@@ -145,7 +148,7 @@ fn top(root: &Path, names: &Names<'_>, policy: &mut Policy) {
 /// keep what lies beside it from being found.
 fn deeper(root: &Path, most: usize, person: &Person<'_>, policy: &mut Policy) {
     let mut folders = VecDeque::from([root.to_owned()]);
-    let (mut looked, mut seen) = (0, 0);
+    let (mut looked, mut seen, mut repositories) = (0, 0, 0);
     while let Some(folder) = folders.pop_front() {
         looked += 1;
         if looked > most {
@@ -160,8 +163,14 @@ fn deeper(root: &Path, most: usize, person: &Person<'_>, policy: &mut Policy) {
             }
             let name = entry.file_name().to_string_lossy().to_lowercase();
             if name == git::NAME {
-                if folder != root {
+                if folder == root {
+                    continue;
+                }
+                repositories += 1;
+                if repositories <= REPOSITORIES_MOST {
                     git::carve_out(&folder, person, policy);
+                } else {
+                    policy.read_only.push(entry.path());
                 }
             } else if HELD.contains(&name.as_str()) {
                 policy.read_only.push(entry.path());
@@ -221,5 +230,17 @@ mod tests {
         // Packages are not looked into, whatever their number.
         fs::rename(dir.path().join("many"), dir.path().join("node_modules")).unwrap();
         assert!(!found(dir.path(), 9).incomplete);
+    }
+
+    // proves: S7
+    #[test]
+    fn many_repositories_are_held_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let repositories = (0..=REPOSITORIES_MOST).map(|n| dir.path().join(format!("{n}/.git")));
+        let repositories: Vec<_> = repositories.inspect(|path| fs::create_dir_all(path).unwrap()).collect();
+        let found = found(dir.path(), FOLDERS_MOST);
+        let whole = repositories.iter().filter(|path| found.read_only.contains(path)).count();
+        let hooks = repositories.iter().filter(|path| found.read_only.contains(&path.join("hooks"))).count();
+        assert_eq!((whole, hooks, found.incomplete), (1, REPOSITORIES_MOST, false));
     }
 }
