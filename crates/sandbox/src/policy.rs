@@ -21,6 +21,9 @@ pub struct Policy {
     pub network: Network,
     /// Whether it may use Unix sockets (those that it can see; pairs of its own are always free).
     pub unix_sockets: bool,
+    /// Whether some of what [`Policy::read_only`] should list may be missing there, since there is too much to look
+    /// at. A command is not free of questions then.
+    pub incomplete: bool,
 }
 
 /// What a command may reach over the network.

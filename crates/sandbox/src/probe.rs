@@ -100,6 +100,11 @@ impl Sandbox {
         }
     }
 
+    /// Whether these walls hold all that `policy` should, so that a command may run without a question.
+    pub fn holds(&self, policy: &Policy) -> bool {
+        self.wall().carves_out() && !policy.incomplete && self.unheld(policy).is_empty()
+    }
+
     /// The same command behind the walls of `policy`, to be started in `cwd` by [`Walled::command`].
     ///
     /// # Errors

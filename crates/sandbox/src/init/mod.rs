@@ -15,6 +15,8 @@ mod macos;
 mod mounts;
 #[cfg(target_os = "linux")]
 mod seccomp;
+#[cfg(target_os = "linux")]
+mod set_id;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};

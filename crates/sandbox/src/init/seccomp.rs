@@ -8,6 +8,8 @@ use seccompiler::{
     SeccompFilter, SeccompRule, sock_filter,
 };
 
+use super::set_id;
+
 /// Which kinds of sockets may be made.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sockets {
@@ -69,24 +71,21 @@ pub(super) fn restrict(sockets: Sockets) -> Result<(), seccompiler::Error> {
     seccompiler::apply_filter(&refused(sockets)?)
 }
 
-/// Calls that are said not to exist, so that programs fall back: `clone3`, whose flags no filter can read, and the
-/// x32 interface. The kind of processor is checked by the other filter.
+/// Calls that are said not to exist, so that programs fall back: `clone3` and `openat2`, whose flags no filter can
+/// read, and the x32 interface. The kind of processor is checked by the other filter.
 fn absent() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const IF_EQUAL: u16 = 0x15;
     const RETURN: u16 = 0x06;
     const ALLOW: u32 = 0x7fff_0000;
-    #[expect(clippy::cast_sign_loss, reason = "a small number that is never negative")]
-    const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS as u32;
-    #[expect(
-        clippy::cast_sign_loss,
-        clippy::cast_possible_truncation,
-        reason = "a small number that is never negative"
-    )]
-    const CLONE3: u32 = libc::SYS_clone3 as u32;
+    const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS.unsigned_abs();
+    #[expect(clippy::cast_possible_truncation, reason = "a small number that is never negative")]
+    const UNREADABLE: [u32; 2] = [libc::SYS_clone3 as u32, libc::SYS_openat2 as u32];
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    let mut program =
-        vec![step(LOAD, 0, 0, 0), step(IF_EQUAL, 0, 1, CLONE3), step(RETURN, 0, 0, NO_SUCH_CALL)];
+    let mut program = vec![step(LOAD, 0, 0, 0)];
+    for call in UNREADABLE {
+        program.extend([step(IF_EQUAL, 0, 1, call), step(RETURN, 0, 0, NO_SUCH_CALL)]);
+    }
     #[cfg(target_arch = "x86_64")]
     {
         const IF_AT_LEAST: u16 = 0x35;
@@ -100,6 +99,7 @@ fn refused(sockets: Sockets) -> Result<BpfProgram, seccompiler::Error> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     rules.insert(libc::SYS_socket, socket_rules(sockets)?);
     rules.insert(libc::SYS_socketpair, pair_rules(sockets)?);
+    rules.extend(set_id::rules()?);
     // No new user name space: powers inside of it are powers over the kernel's rarer parts.
     let user = word(0, Op::MaskedEq(flag(libc::CLONE_NEWUSER)), flag(libc::CLONE_NEWUSER))?;
     for call in [libc::SYS_clone, libc::SYS_unshare] {
@@ -148,10 +148,10 @@ fn kind(kind: libc::c_int) -> Result<Condition, seccompiler::BackendError> {
     word(1, Op::MaskedEq(0xf), flag(kind))
 }
 
-fn word(argument: u8, op: Op, value: u64) -> Result<Condition, seccompiler::BackendError> {
+pub(super) fn word(argument: u8, op: Op, value: u64) -> Result<Condition, seccompiler::BackendError> {
     Condition::new(argument, Len::Dword, op, value)
 }
 
-fn flag(value: libc::c_int) -> u64 {
+pub(super) fn flag(value: libc::c_int) -> u64 {
     u64::from(value.unsigned_abs())
 }

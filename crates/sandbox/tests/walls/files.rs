@@ -67,6 +67,18 @@ as_root_and_as_user! {
 
 // proves: F165
 as_root_and_as_user! {
+    /// Of the files of a root's top that tools go by, those are held that are not a project's to write.
+    fn absent_files_of_tools(world: World on Bubblewrap) {
+        let out = world.sh(
+            "for f in .envrc .npmrc; do echo x > $f; rm -rf $f; echo x > made; mv -T made $f; done; \
+             for f in .gitattributes .gitmodules; do echo x > $f; done",
+        );
+        assert_eq!(world.outside("rm -f made; ls -A"), ".gitattributes\n.gitmodules\n", "{}", out.text);
+    }
+}
+
+// proves: F165
+as_root_and_as_user! {
     /// git sees nothing of what stands in for the absent, inside or outside, and it is gone afterwards.
     fn placeholders_are_not_seen_by_git_and_swept(world: World on Bubblewrap) {
         world.repository();
@@ -140,6 +152,14 @@ as_root_and_as_user! {
         // The link itself can be replaced, and that is said.
         assert_eq!(world.sandbox.unheld(&policy), [world.path("link/.husky"), world.path("link/.vscode")]);
     }
+}
+
+// proves: S7
+#[test]
+fn a_policy_that_is_not_whole_holds_not_all() {
+    let world = crate::world::World::new(troupe_sandbox::Wall::Bubblewrap);
+    assert!(world.sandbox.holds(&world.policy()));
+    assert!(!world.sandbox.holds(&Policy { incomplete: true, ..world.policy() }));
 }
 
 // proves: F230

@@ -107,3 +107,76 @@ as_root_and_as_user! {
         assert!(world.path("ws/.claude/worktrees/w/in").is_file(), "{}", out.text);
     }
 }
+
+// proves: S7
+as_root_and_as_user! {
+    /// Wherever the setting stands, and however it is written.
+    fn folders_of_hooks_are_held_however_they_are_named(world: World on Bubblewrap) {
+        let (ws, home) = (world.path("ws"), world.path("home"));
+        world.repository();
+        world.outside("mkdir -p h && echo old > h/pre-commit");
+        let (hooks, config) = (ws.join("h"), fs::read_to_string(ws.join(".git/config")).unwrap());
+        let write = "echo new > h/pre-commit; echo new > h/post-commit; rm h/pre-commit; mv h moved; true";
+        let absolute = hooks.display().to_string();
+        for value in ["./h", &absolute, "../ws/h", "h # c", "\"h\" ; c", "\"./h\"", "~/../ws/h", "h\n\thooksPath = other"] {
+            fs::write(ws.join(".git/config"), format!("{config}[Core] hooksPath = {value}\n")).unwrap();
+            assert!(!world.policy().incomplete, "{value}");
+            let out = world.sh(write);
+            assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), "old\n", "{value}: {}", out.text);
+            assert!(!hooks.join("post-commit").exists(), "{value}: {}", out.text);
+        }
+        // In the person's own configuration, for each repository.
+        fs::write(ws.join(".git/config"), config).unwrap();
+        fs::write(home.join(".gitconfig"), "[core]\nhooksPath = ./h\n").unwrap();
+        let out = world.sh(write);
+        assert_eq!(fs::read_to_string(hooks.join("pre-commit")).unwrap(), "old\n", "{}", out.text);
+        // All of the workspace can't be held.
+        fs::write(home.join(".gitconfig"), "[core]\nhooksPath = ..\n").unwrap();
+        assert!(!world.sandbox.holds(&world.policy()));
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn included_configuration_is_held(world: World on Bubblewrap) {
+        let (ws, home) = (world.path("ws"), world.path("home"));
+        world.repository();
+        world.outside(
+            "git config include.path ../shared.gitconfig; git config includeIf.gitdir:/x.path ../other.gitconfig; \
+             echo '[include] path = sub/deep.gitconfig' > shared.gitconfig; : > other.gitconfig; mkdir -p sub h; \
+             printf '[core]\nhooksPath = h\n' > sub/deep.gitconfig; : > own.gitconfig",
+        );
+        fs::write(home.join(".gitconfig"), "[include]\npath = ~/../ws/own.gitconfig\n").unwrap();
+        assert!(world.sandbox.holds(&world.policy()));
+        let all = "cat shared.gitconfig other.gitconfig own.gitconfig sub/deep.gitconfig";
+        let before = world.outside(all);
+        let out = world.sh(
+            "for f in shared.gitconfig other.gitconfig own.gitconfig sub/deep.gitconfig h/pre-commit; do \
+                 echo '[core] fsmonitor = x' > $f; rm -f $f; mv file $f; \
+             done; mv sub s; echo two > file; git add file && git commit -qm two && git log --oneline | wc -l",
+        );
+        assert_eq!(world.outside(all), before, "{}", out.text);
+        assert!(out.text.ends_with("2\n"), "{}", out.text);
+        assert!(!ws.join("h/pre-commit").exists(), "{}", out.text);
+        // One that is not there has nothing to stand on: commands ask.
+        world.outside("rm own.gitconfig");
+        assert!(!world.sandbox.holds(&world.policy()));
+        let out = world.sh("git status --porcelain");
+        assert!(out.status.success(), "{}", out.text);
+    }
+}
+
+// proves: F165
+as_root_and_as_user! {
+    /// What git would take for a worktree or a submodule is not made where there is none, and git goes on.
+    fn absent_worktrees_and_modules_stay_absent(world: World on Bubblewrap) {
+        world.repository();
+        let out = world.sh(
+            "for d in worktrees/x modules/x/hooks; do mkdir -p .git/$d; echo ../.. > .git/$d/commondir; done; \
+             mkdir m && mv m .git/modules; git checkout -q -b b && echo b > b && git add b && git commit -qm b && \
+             git rebase -q --force-rebase HEAD~1 && git stash list && git gc -q && git worktree prune && git log --oneline | wc -l",
+        );
+        assert!(out.text.ends_with("2\n"), "{}", out.text);
+        assert_eq!(world.outside("ls -d .git/worktrees .git/modules 2> /dev/null || true"), "");
+    }
+}

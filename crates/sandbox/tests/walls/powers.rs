@@ -90,6 +90,62 @@ as_root_and_as_user! {
     }
 }
 
+/// Nobody makes a program that runs as its owner; what else has to do with modes goes on.
+fn set_id(world: &World) {
+    let file = world.path("ws/file");
+    fs::write(&file, "").unwrap();
+    let calls: &[&str] = &[
+        #[cfg(target_arch = "x86_64")]
+        "chmod",
+        "fchmod",
+        "fchmodat",
+        "fchmodat2",
+        #[cfg(target_arch = "x86_64")]
+        "mknod",
+        "mknodat",
+        #[cfg(target_arch = "x86_64")]
+        "creat",
+        #[cfg(target_arch = "x86_64")]
+        "open",
+        "openat",
+        "openat-unnamed",
+    ];
+    let attempt = |call: &str, mode: u32| {
+        let (path, mode) = (file.to_str().unwrap(), mode.to_string());
+        world.attempt(&world.policy(), &["set-id", call, path, &mode])
+    };
+    for call in calls {
+        for mode in [0o4755, 0o2755, 0o6711] {
+            assert!(attempt(call, mode).contains("not permitted"), "{call} {mode:o}");
+        }
+        assert_eq!(attempt(call, 0o1755), "done\n", "{call}");
+    }
+    assert!(attempt("openat2", 0o4755).contains("not implemented"));
+    // Without a file to make, the mode is whatever the register holds.
+    assert_eq!(attempt("openat-only", 0o6755), "done\n");
+    let out = world.sh(
+        "cp /usr/bin/id x && chmod 6755 x; install -m 4755 /usr/bin/id y; chmod u+s x; \
+         set -e; cp -p /usr/bin/id z; install -m 755 /usr/bin/id d; mkdir -m 700 dir; tar cf t.tar z d dir; rm -r z d dir; tar xpf t.tar; \
+         git init -q repo && cd repo && cp ../z . && git add z && git commit -qm z && git clone -q . ../clone; \
+         cd ..; test -x clone/z && test -x z && echo went on; find . -perm /6000",
+    );
+    assert!(out.text.ends_with("went on\n"), "{}", out.text);
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn set_id_behind_bubblewrap(world: World on Bubblewrap) {
+        set_id(&world);
+    }
+}
+
+// proves: S7
+as_root_and_as_user! {
+    fn set_id_behind_landlock(world: World on Landlock) {
+        set_id(&world);
+    }
+}
+
 /// Neither a signal nor a tracer reaches a process outside.
 fn processes(world: &World, policy: &Policy) {
     let mut outside = std::process::Command::new("sleep").arg("1000").spawn().unwrap();

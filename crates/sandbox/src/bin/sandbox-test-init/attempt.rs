@@ -6,7 +6,7 @@
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::os::fd::{FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixStream};
 use std::os::unix::process::CommandExt as _;
@@ -77,6 +77,7 @@ fn attempt(words: &[&str]) -> io::Result<String> {
             // SAFETY: all arguments are zero, which no call takes for an address to write to.
             unsafe { libc::syscall(number(call)?.into(), 0, 0, 0, 0, 0, 0) },
         ),
+        ["set-id", how, path, mode] => set_id(how, path, number(mode)?),
         ["type", fd] => result(
             // SAFETY: the request reads one byte.
             unsafe { libc::ioctl(number(fd)?, libc::TIOCSTI, c"x".as_ptr()) }.into(),
@@ -94,6 +95,41 @@ fn attempt(words: &[&str]) -> io::Result<String> {
         }
         _ => Err(io::Error::other("no such attempt")),
     }
+}
+
+/// Gives a file a mode: the one that is there, or a new one beside it.
+fn set_id(how: &str, path: &str, mode: i32) -> io::Result<String> {
+    let text = |path: String| std::ffi::CString::new(path).map_err(io::Error::other);
+    let (there, new, at) = (text(path.to_owned())?, text(format!("{path}.{how}"))?, libc::AT_FDCWD);
+    let file = std::fs::File::open(path)?;
+    let (fd, create) = (file.as_raw_fd(), libc::O_CREAT | libc::O_WRONLY);
+    // As `open_how`: flags, mode, how to resolve.
+    let open_how = [create.unsigned_abs().into(), u64::from(mode.unsigned_abs()), 0];
+    // SAFETY: all addresses are of texts and of an array that outlive the call, and the kernel only reads.
+    result(unsafe {
+        match how {
+            #[cfg(target_arch = "x86_64")]
+            "chmod" => libc::syscall(libc::SYS_chmod, there.as_ptr(), mode),
+            "fchmod" => libc::syscall(libc::SYS_fchmod, fd, mode),
+            "fchmodat" => libc::syscall(libc::SYS_fchmodat, at, there.as_ptr(), mode),
+            "fchmodat2" => libc::syscall(452, at, there.as_ptr(), mode, 0),
+            #[cfg(target_arch = "x86_64")]
+            "mknod" => libc::syscall(libc::SYS_mknod, new.as_ptr(), mode | 0o100_000, 0),
+            "mknodat" => libc::syscall(libc::SYS_mknodat, at, new.as_ptr(), mode | 0o100_000, 0),
+            #[cfg(target_arch = "x86_64")]
+            "creat" => libc::syscall(libc::SYS_creat, new.as_ptr(), mode),
+            #[cfg(target_arch = "x86_64")]
+            "open" => libc::syscall(libc::SYS_open, new.as_ptr(), create, mode),
+            "openat" => libc::syscall(libc::SYS_openat, at, new.as_ptr(), create, mode),
+            "openat-unnamed" => {
+                let flags = libc::O_TMPFILE | libc::O_WRONLY;
+                libc::syscall(libc::SYS_openat, at, c".".as_ptr(), flags, mode)
+            }
+            "openat-only" => libc::syscall(libc::SYS_openat, at, there.as_ptr(), libc::O_RDONLY, mode),
+            "openat2" => libc::syscall(libc::SYS_openat2, at, new.as_ptr(), open_how.as_ptr(), 24),
+            _ => return Err(io::Error::other("no such call")),
+        }
+    })
 }
 
 /// Runs a program in a terminal of its own, as the child of the one that leads the session there.

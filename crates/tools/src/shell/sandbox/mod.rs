@@ -123,14 +123,13 @@ impl ShellSandbox {
         }
     }
 
-    /// Looks at the disk for links where there should be files.
+    /// Looks at the disk for links where there should be files, and for more than can be looked at.
     fn walls(&self, side: Side, at: &Place) -> Walls {
         match side {
             Side::Left => Walls::Left,
             Side::Excluded => Walls::None,
             Side::Inside => {
-                let holds =
-                    || self.sandbox.wall().carves_out() && self.sandbox.unheld(&(self.policy)(at)).is_empty();
+                let holds = || self.sandbox.holds(&(self.policy)(at));
                 Walls::Sandbox { free: self.auto_allow && holds() }
             }
         }
