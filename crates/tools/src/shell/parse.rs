@@ -49,6 +49,12 @@ pub fn parse(line: &str) -> Command {
             parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
         }
     }
+    // A quote in a heredoc is no quote: what seems to stand in one may be a continued line all the same.
+    let loosely = line.replace("\\\n", "");
+    if line.contains("<<") && loosely != joined {
+        parse_text(&loosely, &mut command, &Folder::Unknown, Origin::Text, 0);
+        command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
+    }
     if unsure {
         parse_text(line, &mut command, &Folder::default(), Origin::Line, 0);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());

@@ -65,6 +65,7 @@ fn words_lose_their_quotes() {
     assert_eq!(values(r#"r\m 'a b'"c"e\ d $'\x72\n' "#), known(&["rm", "a bce d", "r\n"]));
     for quoted in ["$'a\\'b'", "\"$(echo 'a\"b')\"", "\\'", "\"'\""] {
         let line = format!("ls {quoted}; r\\\nm x");
+        assert_eq!(parse(&line).doubt, None, "{line}");
         assert!(programs(&line).contains(&"rm".to_owned()), "{line}");
     }
     assert_eq!(values("r\\\nm x\\\n y"), known(&["rm", "x", "y"]));
@@ -133,6 +134,7 @@ fn what_can_not_be_followed_is_a_doubt() {
         "HOME=/etc; ls ~",
         "cat <<EOF\nnever ends",
         "cat <<E; ls \\\n-l\nx\nE",
+        "cat <<'E'\nit's\nE\nl\\\ns",
         "ls ;; ls",
         "then ls",
         "echo $((rm x); ls)",
