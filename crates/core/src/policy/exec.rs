@@ -11,7 +11,7 @@ use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
 use super::decide::Judge;
 use super::explain::Notes;
-use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
+use super::hazard::{hazard, is_plain_timeout};
 use super::level::{Finding, Level};
 use super::locate::{path_of, path_of_text};
 use super::message::is_text_where_unknown;
@@ -22,6 +22,7 @@ use super::readonly;
 use super::rule::{Matcher, Rule};
 use super::target::{Deed, Target, targets};
 use super::unfold::braces;
+use super::variable::assigns_harmlessly;
 use super::wrapper::{MAX_LAYERS, base_name, layers};
 
 impl Judge<'_> {

@@ -2,10 +2,11 @@
 //! which one runs, or run a text.
 
 use super::command::{RedirectKind, Simple};
+use super::git;
 use super::power::power;
 use super::script;
+use super::variable::may_fill;
 use super::wrapper::{SHELLS, base_name, layers};
-use super::{git, readonly};
 
 /// Builtins that run text, change which program runs, or evaluate their words again.
 const SETTINGS: &[&str] = &[
@@ -169,6 +170,15 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         "read" | "wait" | "getopts" if rest.iter().any(|w| w.contains('[')) => {
             return Some(format!("`{name}` evaluates its words again"));
         }
+        "read" if rest.iter().any(|w| !may_fill(w)) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
+        "getopts" if rest.get(1).is_some_and(|w| !may_fill(w)) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
+        "wait" if rest.iter().any(|w| w.starts_with("-") && w.contains('p')) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
         "sqlite3"
             if rest.iter().any(|w| w.trim_start().starts_with('.'))
                 || rest.iter().filter(|w| !w.starts_with('-')).count() < 2 =>
@@ -270,9 +280,4 @@ fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Optio
     } else {
         format!("`{name}` runs what is typed into it")
     })
-}
-
-/// Whether the assignments in front leave what runs as it is.
-pub(super) fn assigns_harmlessly(part: &Simple) -> bool {
-    part.assignments.iter().all(|a| readonly::is_harmless_variable(&a.name) && a.value.value.is_some())
 }

@@ -35,6 +35,7 @@ mod suggest;
 mod target;
 mod unfold;
 mod unreadable;
+mod variable;
 mod wildcard;
 mod words;
 mod wrapper;

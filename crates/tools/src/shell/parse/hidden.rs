@@ -1,6 +1,8 @@
 //! What a shell would run in text that the grammar does not look into, or did not understand. Read far more
 //! simply than a shell reads: it finds too much rather than too little.
 
+use super::node::is_name;
+
 /// Most pieces that a text is cut into.
 const MAX_PIECES: usize = 2_000;
 
@@ -138,7 +140,11 @@ fn without_keywords(piece: &str) -> &str {
     }) {
         rest = after.trim_start();
     }
-    rest
+    // `{name}>file`
+    let named = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+    named
+        .filter(|(name, after)| is_name(name) && after.starts_with(['<', '>']))
+        .map_or(rest, |(_, after)| after)
 }
 
 #[cfg(test)]
