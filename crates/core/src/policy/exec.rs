@@ -34,9 +34,13 @@ impl Judge<'_> {
             notes.add_against(&command.text, &found);
         }
         let first = notes.len();
-        for part in &command.parts {
-            let strict =
+        let changes = self.by_changes(command);
+        for (part, change) in command.parts.iter().zip(&changes) {
+            let mut strict =
                 self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
+            if change.level > Level::Ask {
+                strict = strict.and(change.clone());
+            }
             notes.add_part(part, &strict);
             if is_single {
                 notes.join(first, &found);
@@ -61,7 +65,7 @@ impl Judge<'_> {
             return found.and(allowed);
         }
         for (at, part) in command.parts.iter().enumerate() {
-            let allowance = self.by_allowance(part, command);
+            let allowance = self.by_allowance(part, command).and(changes[at].clone());
             notes.join(first + at, &allowance);
             found = found.and(allowance);
         }

@@ -20,6 +20,7 @@ mod locate;
 mod location;
 mod message;
 mod mode;
+mod moved;
 mod options;
 mod output;
 mod path;

@@ -350,7 +350,7 @@ pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bo
 }
 
 /// Whether its words are text, wherever it runs.
-fn path_is_text(program: &str) -> bool {
+pub(super) fn path_is_text(program: &str) -> bool {
     READERS.iter().any(|reader| reader.name == program && reader.operands == Text)
 }
 

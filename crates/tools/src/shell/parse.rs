@@ -69,6 +69,7 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
         };
         let mut walk = Walk::new(&text, folder.clone(), origin);
         walk.visit(tree.root_node());
+        command.repeats |= walk.repeats;
         if tree.root_node().has_error() {
             walk.lost("its syntax is not understood");
         }

@@ -23,6 +23,8 @@ pub(super) struct Walk<'t> {
     pub(super) escaped: Vec<(Folder, Origin, String)>,
     /// A line in a heredoc that the grammar took for its end, and the shell does not.
     pub(super) false_end: Option<(usize, usize)>,
+    /// Whether it has a loop.
+    pub(super) repeats: bool,
     folder: Folder,
     origin: Origin,
     piped: bool,
@@ -40,6 +42,7 @@ impl<'t> Walk<'t> {
             lost: false,
             escaped: Vec::new(),
             false_end: None,
+            repeats: false,
             folder,
             origin,
             piped: false,
@@ -66,6 +69,9 @@ impl<'t> Walk<'t> {
             return;
         }
         self.depth += 1;
+        // What runs in the background has no place in the order either.
+        self.repeats |=
+            matches!(node.kind(), "for_statement" | "while_statement" | "c_style_for_statement" | "&");
         match node.kind() {
             "command"
             | "declaration_command"
