@@ -6,7 +6,7 @@ use super::git;
 use super::power::power;
 use super::script;
 use super::variable::may_fill;
-use super::wrapper::{SHELLS, base_name, layers};
+use super::wrapper::{SHELLS, base_name, is_stream, layers};
 
 /// Builtins that run text, change which program runs, or evaluate their words again.
 const SETTINGS: &[&str] = &[
@@ -261,6 +261,9 @@ fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Optio
     }
     let mut words = rest.iter();
     for word in words.by_ref() {
+        if is_stream(word) {
+            break;
+        }
         if !word.starts_with('-') && !word.starts_with('+') {
             return None;
         }
