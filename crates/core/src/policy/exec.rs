@@ -11,6 +11,7 @@ use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
 use super::decide::Judge;
 use super::explain::Notes;
+use super::git;
 use super::hazard::{hazard, is_plain_timeout};
 use super::level::{Finding, Level};
 use super::locate::{path_of, path_of_text};
@@ -38,6 +39,7 @@ impl Judge<'_> {
         for (part, change) in command.parts.iter().zip(&changes) {
             let mut strict =
                 self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
+            strict = strict.and(self.by_repository(part));
             if change.level > Level::Ask {
                 strict = strict.and(change.clone());
             }
@@ -89,6 +91,25 @@ impl Judge<'_> {
         for layer in layers {
             let words = &part.words[layer.start..layer.start + layer.words.len()];
             found = found.and(self.by_rule(&Spelling { raw: raw(words), words: layer.words.to_vec() }));
+        }
+        found
+    }
+
+    /// What git runs by the settings and hooks of a repository that nobody trusts; no rule opens it.
+    fn by_repository(&self, part: &Simple) -> Finding {
+        let texts = part.texts();
+        let uses = layers(&texts)
+            .into_iter()
+            .filter(|layer| layer.words.first().is_some_and(|w| base_name(w) == "git"));
+        let mut found = Finding::free();
+        for layer in uses {
+            let what = match self.rules.git() {
+                GitTrust::None => "settings",
+                GitTrust::Readers if !git::reads(layer.words) => "hooks",
+                _ => continue,
+            };
+            let reason = format!("the {what} of this repository are not trusted");
+            found = found.and(Finding::new(Level::Hard, reason));
         }
         found
     }
@@ -315,16 +336,8 @@ impl Judge<'_> {
             });
         }
         let inside = |word: &Word| self.reads_inside(word, part, command);
-        let git = part.texts().first().is_some_and(|program| base_name(program) == "git");
-        if git && self.rules.git() == GitTrust::None {
-            return redirects
-                .and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
-        }
         if readonly::needs_no_rule(part, inside) {
             return redirects;
-        }
-        if git && self.rules.git() == GitTrust::Readers {
-            return redirects.and(Finding::new(Level::Ask, "the hooks of this repository are not trusted"));
         }
         if let Some(rule) = self.folder_rule(part, command) {
             return redirects.and(Finding::free().by(rule));
