@@ -203,8 +203,8 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         {
             return Some(format!("`{name}` runs a start command"));
         }
-        "make" | "gmake" if rest.iter().any(|w| sets_shell(w)) => {
-            return Some("it sets which shell make runs".into());
+        "make" | "gmake" if rest.iter().any(|w| sets_program(w)) => {
+            return Some("it sets a variable of make that may name what runs".into());
         }
         "ssh" if rest.iter().filter(|w| !w.starts_with('-')).count() > 1 => {
             return Some("`ssh` runs a command on another machine".into());
@@ -242,10 +242,21 @@ fn is_built_from_elsewhere(rest: &[&str]) -> bool {
         && rest.iter().any(|w| (w.starts_with("-f") || w.starts_with("--file")) && *w != "-")
 }
 
-/// Whether a word sets a variable of make that names a program.
-fn sets_shell(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS") || key == "MAKE")
+/// Whether a word sets a variable of make that names a program, or to what may be one or run one.
+fn sets_program(word: &str) -> bool {
+    const TOOLS: &[&str] = &[
+        "AR", "AS", "AWK", "CARGO", "CC", "CP", "CPP", "CURL", "CXX", "DOCKER", "FC", "GIT", "GO", "INSTALL",
+        "JAVA", "LD", "LEX", "LN", "MAKE", "MKDIR", "MV", "NM", "NODE", "NPM", "OBJCOPY", "PERL", "PIP",
+        "PYTHON", "PYTHON3", "RANLIB", "RM", "RUBY", "RUSTC", "SED", "STRIP", "TAR", "YACC",
+    ];
+    let Some((key, value)) = word.split_once('=').filter(|_| !word.starts_with('-')) else { return false };
+    let last = key.trim_end_matches([':', '?', '+']).rsplit('_').next().unwrap_or(key);
+    // `HOSTCC`
+    let ends = ["CC", "CXX", "SHELL", "PYTHON", "MAKE"].iter().any(|tool| last.ends_with(tool));
+    ends || TOOLS.contains(&last)
+        || key.contains("FLAGS")
+        || key.ends_with('!')
+        || value.contains(|c: char| c.is_whitespace() || "/$`;|&<>()".contains(c))
 }
 
 /// Whether a test compares numbers that are none: those are evaluated.
