@@ -138,6 +138,8 @@ const RUNNING: &[(&str, &[&str])] = &[
     ("perf", &["record"]),
     ("bwrap", &[]),
     ("proot", &[]),
+    // Its first word may be left out.
+    ("setarch", &[]),
     ("gdb", &[]),
     ("tmux", &["new-session"]),
     ("tmux", &["new"]),
