@@ -176,7 +176,7 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         "getopts" if rest.get(1).is_some_and(|w| !may_fill(w)) => {
             return Some("it sets a variable that may change what runs".into());
         }
-        "wait" if rest.iter().any(|w| w.starts_with("-") && w.contains('p')) => {
+        "wait" if rest.iter().any(|w| w.starts_with('-') && w.contains('p')) => {
             return Some("it sets a variable that may change what runs".into());
         }
         "sqlite3"
