@@ -54,7 +54,12 @@ fn setting_of(case: &Value) -> (Rules, Mode) {
         cases::add_rules(&mut rules, &texts, behaviour, Path::new("/home/ann/code/project"));
     }
     let untrusted = case["setup"].as_str().is_some_and(|setup| setup.contains("untrusted"));
-    rules.set_git(if untrusted { GitTrust::None } else { GitTrust::All });
+    let readers = case["setup"].as_str().is_some_and(|setup| setup.contains("hooks wait"));
+    rules.set_git(match (untrusted, readers) {
+        (true, _) => GitTrust::None,
+        (false, true) => GitTrust::Readers,
+        (false, false) => GitTrust::All,
+    });
     (rules, case["mode"].as_str().map_or(Mode::Default, |mode| Mode::parse(mode).unwrap()))
 }
 

@@ -217,3 +217,51 @@ fn a_climb_out_of_a_link_is_judged_where_it_ends() {
         assert_ne!(world.judge(Mode::BypassPermissions, &rules, line), "allow", "{line}");
     }
 }
+
+// proves: S7
+#[test]
+fn what_the_line_itself_moves_or_links_is_unknown_after() {
+    let world = World::new();
+    std::fs::create_dir_all(world.path("ws/d")).unwrap();
+    symlink("../../out", world.path("ws/d/link")).unwrap();
+    for (line, expected) in [
+        ("mkdir -p a && touch a/b && cat a/b", "allow"),
+        ("rm -rf build && mkdir build && touch build/x", "allow"),
+        ("mv a.txt c.txt && cat victim", "allow"),
+        ("cp a.txt c.txt && cat c.txt", "allow"),
+        ("mv d b && echo b/link", "allow"),
+        ("mv d b && touch b/link/pwned", "ask"),
+        ("mv d b && cat b/link/secret", "ask"),
+        ("mv d b && echo x > b/link/p", "ask"),
+        ("mv d b && rm -rf b/link/f", "ask"),
+        ("mv d b && cd b/link && rm -rf f", "ask"),
+        ("mv d b && cd b/link && ls", "ask"),
+        ("for i in 1 2; do touch b/link/p; mv d b; done", "ask"),
+        ("mv d/link l && touch l/x", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::AcceptEdits, &[], line), expected, "{line}");
+    }
+    let names = ["ln", "cp", "tar", "git", "unzip"];
+    let texts: Vec<String> = names.iter().map(|name| format!("Bash({name} *)")).collect();
+    let rules: Vec<_> = texts.iter().map(|text| (Behaviour::Allow, text.as_str())).collect();
+    for (line, expected) in [
+        ("git add a.txt && git commit -m x && cat a.txt", "allow"),
+        ("git status && rm a.txt", "allow"),
+        ("tar czf a.tgz sub && ls sub", "allow"),
+        ("tar xf a.tar -C sub && cat a.txt", "allow"),
+        ("ln -s / z; cat z/etc/passwd", "ask"),
+        ("ln -sf .git/hooks h && cp a.txt h/pre-commit", "ask"),
+        ("cp -a d e && cat e/link/f", "ask"),
+        ("tar xf a.tar && cat x/link/f", "ask"),
+        ("tar xf a.tar -C sub && cat sub/f", "ask"),
+        ("unzip a.zip && touch x/y", "ask"),
+        ("git checkout b && touch x/y", "ask"),
+        ("git clone h:r x && cat x/y", "ask"),
+    ] {
+        assert_eq!(world.judge(Mode::AcceptEdits, &rules, line), expected, "{line}");
+    }
+    // A removal is asked of a person in every mode.
+    let all = [(Behaviour::Allow, "Bash(*)")];
+    assert_eq!(world.judge(Mode::BypassPermissions, &all, "mv d b && rm -rf b/link/f"), "ask");
+    assert_eq!(world.judge(Mode::BypassPermissions, &all, "mv d b && touch b/link/f"), "allow");
+}

@@ -27,7 +27,7 @@ pub(super) fn trees(part: &Simple) -> Vec<&Word> {
 }
 
 /// Whether `tar` makes or extends an archive.
-fn tar_makes(rest: &[Word]) -> bool {
+pub(super) fn tar_makes(rest: &[Word]) -> bool {
     let old = rest.first().filter(|w| !w.text().starts_with('-'));
     let is_mode = |text: &str| text.contains(['c', 'r', 'u', 'A']);
     old.is_some_and(|w| is_mode(w.text()))

@@ -15,6 +15,8 @@ pub struct Command {
     pub text: String,
     /// Every simple command in it, in the order of the text; those inside others follow their host.
     pub parts: Vec<Simple>,
+    /// Whether some of its parts may run again after what follows them: it has a loop.
+    pub repeats: bool,
     /// Why it can't be judged, if so. `parts` then holds what was found none the less.
     pub doubt: Option<String>,
     /// Where the paths in it really lead, as far as somebody has looked; see [`Command::resolve`].

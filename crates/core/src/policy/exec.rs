@@ -11,7 +11,8 @@ use super::archive::trees;
 use super::command::{Command, Origin, RedirectKind, Simple, Word};
 use super::decide::Judge;
 use super::explain::Notes;
-use super::hazard::{assigns_harmlessly, hazard, is_plain_timeout};
+use super::git;
+use super::hazard::{hazard, is_plain_timeout};
 use super::level::{Finding, Level};
 use super::locate::{path_of, path_of_text};
 use super::message::is_text_where_unknown;
@@ -22,6 +23,7 @@ use super::readonly;
 use super::rule::{Matcher, Rule};
 use super::target::{Deed, Target, targets};
 use super::unfold::braces;
+use super::variable::assigns_harmlessly;
 use super::wrapper::{MAX_LAYERS, base_name, layers};
 
 impl Judge<'_> {
@@ -33,9 +35,14 @@ impl Judge<'_> {
             notes.add_against(&command.text, &found);
         }
         let first = notes.len();
-        for part in &command.parts {
-            let strict =
+        let changes = self.by_changes(command);
+        for (part, change) in command.parts.iter().zip(&changes) {
+            let mut strict =
                 self.by_rules(part).and(self.by_folder(part, command)).and(self.by_targets(part, command));
+            strict = strict.and(self.by_repository(part));
+            if change.level > Level::Ask {
+                strict = strict.and(change.clone());
+            }
             notes.add_part(part, &strict);
             if is_single {
                 notes.join(first, &found);
@@ -60,7 +67,7 @@ impl Judge<'_> {
             return found.and(allowed);
         }
         for (at, part) in command.parts.iter().enumerate() {
-            let allowance = self.by_allowance(part, command);
+            let allowance = self.by_allowance(part, command).and(changes[at].clone());
             notes.join(first + at, &allowance);
             found = found.and(allowance);
         }
@@ -84,6 +91,25 @@ impl Judge<'_> {
         for layer in layers {
             let words = &part.words[layer.start..layer.start + layer.words.len()];
             found = found.and(self.by_rule(&Spelling { raw: raw(words), words: layer.words.to_vec() }));
+        }
+        found
+    }
+
+    /// What git runs by the settings and hooks of a repository that nobody trusts; no rule opens it.
+    fn by_repository(&self, part: &Simple) -> Finding {
+        let texts = part.texts();
+        let uses = layers(&texts)
+            .into_iter()
+            .filter(|layer| layer.words.first().is_some_and(|w| base_name(w) == "git"));
+        let mut found = Finding::free();
+        for layer in uses {
+            let what = match self.rules.git() {
+                GitTrust::None => "settings",
+                GitTrust::Readers if !git::reads(layer.words) => "hooks",
+                _ => continue,
+            };
+            let reason = format!("the {what} of this repository are not trusted");
+            found = found.and(Finding::new(Level::Hard, reason));
         }
         found
     }
@@ -310,16 +336,8 @@ impl Judge<'_> {
             });
         }
         let inside = |word: &Word| self.reads_inside(word, part, command);
-        let git = part.texts().first().is_some_and(|program| base_name(program) == "git");
-        if git && self.rules.git() == GitTrust::None {
-            return redirects
-                .and(Finding::new(Level::Ask, "the settings of this repository are not trusted"));
-        }
         if readonly::needs_no_rule(part, inside) {
             return redirects;
-        }
-        if git && self.rules.git() == GitTrust::Readers {
-            return redirects.and(Finding::new(Level::Ask, "the hooks of this repository are not trusted"));
         }
         if let Some(rule) = self.folder_rule(part, command) {
             return redirects.and(Finding::free().by(rule));

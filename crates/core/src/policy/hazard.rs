@@ -2,10 +2,11 @@
 //! which one runs, or run a text.
 
 use super::command::{RedirectKind, Simple};
+use super::git;
 use super::power::power;
 use super::script;
-use super::wrapper::{SHELLS, base_name, layers};
-use super::{git, readonly};
+use super::variable::may_fill;
+use super::wrapper::{SHELLS, base_name, is_stream, layers};
 
 /// Builtins that run text, change which program runs, or evaluate their words again.
 const SETTINGS: &[&str] = &[
@@ -169,6 +170,15 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         "read" | "wait" | "getopts" if rest.iter().any(|w| w.contains('[')) => {
             return Some(format!("`{name}` evaluates its words again"));
         }
+        "read" if rest.iter().any(|w| !may_fill(w)) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
+        "getopts" if rest.get(1).is_some_and(|w| !may_fill(w)) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
+        "wait" if rest.iter().any(|w| w.starts_with('-') && w.contains('p')) => {
+            return Some("it sets a variable that may change what runs".into());
+        }
         "sqlite3"
             if rest.iter().any(|w| w.trim_start().starts_with('.'))
                 || rest.iter().filter(|w| !w.starts_with('-')).count() < 2 =>
@@ -193,8 +203,8 @@ fn of_words(words: &[&str], part: &Simple, named: usize) -> Option<String> {
         {
             return Some(format!("`{name}` runs a start command"));
         }
-        "make" | "gmake" if rest.iter().any(|w| sets_shell(w)) => {
-            return Some("it sets which shell make runs".into());
+        "make" | "gmake" if rest.iter().any(|w| sets_program(w)) => {
+            return Some("it sets a variable of make that may name what runs".into());
         }
         "ssh" if rest.iter().filter(|w| !w.starts_with('-')).count() > 1 => {
             return Some("`ssh` runs a command on another machine".into());
@@ -232,10 +242,21 @@ fn is_built_from_elsewhere(rest: &[&str]) -> bool {
         && rest.iter().any(|w| (w.starts_with("-f") || w.starts_with("--file")) && *w != "-")
 }
 
-/// Whether a word sets a variable of make that names a program.
-fn sets_shell(word: &str) -> bool {
-    word.split_once('=')
-        .is_some_and(|(key, _)| key.ends_with("SHELL") || key.contains("FLAGS") || key == "MAKE")
+/// Whether a word sets a variable of make that names a program, or to what may be one or run one.
+fn sets_program(word: &str) -> bool {
+    const TOOLS: &[&str] = &[
+        "AR", "AS", "AWK", "CARGO", "CC", "CP", "CPP", "CURL", "CXX", "DOCKER", "FC", "GIT", "GO", "INSTALL",
+        "JAVA", "LD", "LEX", "LN", "MAKE", "MKDIR", "MV", "NM", "NODE", "NPM", "OBJCOPY", "PERL", "PIP",
+        "PYTHON", "PYTHON3", "RANLIB", "RM", "RUBY", "RUSTC", "SED", "STRIP", "TAR", "YACC",
+    ];
+    let Some((key, value)) = word.split_once('=').filter(|_| !word.starts_with('-')) else { return false };
+    let last = key.trim_end_matches([':', '?', '+']).rsplit('_').next().unwrap_or(key);
+    // `HOSTCC`
+    let ends = ["CC", "CXX", "SHELL", "PYTHON", "MAKE"].iter().any(|tool| last.ends_with(tool));
+    ends || TOOLS.contains(&last)
+        || key.contains("FLAGS")
+        || key.ends_with('!')
+        || value.contains(|c: char| c.is_whitespace() || "/$`;|&<>()".contains(c))
 }
 
 /// Whether a test compares numbers that are none: those are evaluated.
@@ -251,6 +272,9 @@ fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Optio
     }
     let mut words = rest.iter();
     for word in words.by_ref() {
+        if is_stream(word) {
+            break;
+        }
         if !word.starts_with('-') && !word.starts_with('+') {
             return None;
         }
@@ -270,9 +294,4 @@ fn interpreter(name: &str, letters: &str, rest: &[&str], part: &Simple) -> Optio
     } else {
         format!("`{name}` runs what is typed into it")
     })
-}
-
-/// Whether the assignments in front leave what runs as it is.
-pub(super) fn assigns_harmlessly(part: &Simple) -> bool {
-    part.assignments.iter().all(|a| readonly::is_harmless_variable(&a.name) && a.value.value.is_some())
 }

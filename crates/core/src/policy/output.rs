@@ -29,6 +29,8 @@ const OUTPUTS: &[(&[&str], &str, &[&str])] = &[
     (&["docker", "podman"], "o", &["output"]),
     (&["strace", "ltrace"], "o", &["output"]),
     (&["git"], "", &["output", "output-directory"]),
+    (&["csplit"], "f", &["prefix"]),
+    (&["ssh-keygen"], "f", &[]),
     (&["kubectl"], "", &["output-directory"]),
 ];
 
@@ -40,6 +42,9 @@ const ANYWHERE: &[&str] = &[
     "output-directory",
     "outfile",
     "out-file",
+    "target-dir",
+    "artifact-dir",
+    "ssl-sessions",
     "out-dir",
     "outdir",
     "logfile",

@@ -3,6 +3,7 @@
 use super::command::{RedirectKind, Simple, Word};
 use super::git;
 use super::options::abbreviates;
+use super::variable::assigns_harmlessly;
 
 /// What the operands of a reader are.
 #[derive(Clone, Copy, PartialEq)]
@@ -349,7 +350,7 @@ pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bo
 }
 
 /// Whether its words are text, wherever it runs.
-fn path_is_text(program: &str) -> bool {
+pub(super) fn path_is_text(program: &str) -> bool {
     READERS.iter().any(|reader| reader.name == program && reader.operands == Text)
 }
 
@@ -364,7 +365,7 @@ pub(super) fn only_reads(part: &Simple) -> bool {
         RedirectKind::Read | RedirectKind::Copy | RedirectKind::Text => true,
         RedirectKind::Write => is_sink(redirect.target.text()),
     });
-    let harmless = part.assignments.iter().all(|a| is_harmless_variable(&a.name));
+    let harmless = assigns_harmlessly(part);
     let texts = part.texts();
     let free = match texts.first() {
         None => true,

@@ -11,8 +11,9 @@ use super::decide::{Judge, Judged};
 use super::exec::raw;
 use super::explain::Notes;
 use super::grammar::tool_name;
-use super::hazard::{assigns_harmlessly, is_plain_timeout};
+use super::hazard::is_plain_timeout;
 use super::level::Level;
+use super::variable::assigns_harmlessly;
 
 /// Most rules that one answer saves.
 const MOST: usize = 5;

@@ -94,6 +94,7 @@ const WRITERS: &[Writer] = &[
     writer("xz", "", 0, Shape::Writes),
     writer("bzip2", "", 0, Shape::Writes),
     writer("unzip", "dx", 0, Shape::Writes),
+    writer("ar", "", 1, Shape::Writes),
     writer("patch", "pdio", 0, Shape::Writes),
     writer("split", "abCln", 0, Shape::Writes),
     writer("dos2unix", "", 0, Shape::Writes),
@@ -312,6 +313,26 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
         "uniq" | "xxd" => {
             for (at, word) in operands_or_stdin(rest, "fswNclgos").into_iter().enumerate() {
                 push(if at == 1 { Deed::Write } else { Deed::Read }, word);
+            }
+        }
+        // What looks like SQL or a command is no file.
+        "sqlite3" => {
+            let files = operands(rest, "").into_iter().filter(|w| !w.text().contains(char::is_whitespace));
+            files.for_each(|word| push(Deed::Write, word));
+        }
+        "vim" | "vi" | "nvim" | "nano" | "pico" | "emacs" | "ed" | "ex" => {
+            for word in operands(rest, "") {
+                push(Deed::Read, word);
+                push(Deed::Write, word);
+            }
+        }
+        // What is fetched lands at the last.
+        "aws" | "gsutil" | "sftp" => {
+            let files = operands(rest, "");
+            let fetches =
+                name == "sftp" || files.iter().any(|w| matches!(w.text(), "cp" | "mv" | "sync" | "rsync"));
+            if let Some(last) = files.last().filter(|_| fetches && files.len() > 1) {
+                push(Deed::Write, last);
             }
         }
         // The first is.

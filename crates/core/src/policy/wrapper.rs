@@ -1,6 +1,9 @@
 //! Table: programs that run the rest of their words, or a text among them, as another command.
 
+use std::path::Path;
+
 use super::command::{Folder, Simple};
+use super::path::clean;
 
 /// A wrapper: `timeout 5 make` runs `make`.
 struct Wrapper {
@@ -135,6 +138,8 @@ const RUNNING: &[(&str, &[&str])] = &[
     ("perf", &["record"]),
     ("bwrap", &[]),
     ("proot", &[]),
+    // Its first word may be left out.
+    ("setarch", &[]),
     ("gdb", &[]),
     ("tmux", &["new-session"]),
     ("tmux", &["new"]),
@@ -312,12 +317,25 @@ fn add_texts(words: &[&str], run: &mut ShellText) {
             if let Some(at) = option {
                 run.texts
                     .extend(rest[at + 1..].iter().find(|w| !w.starts_with('-')).map(|w| (*w).to_owned()));
-            } else if operands().next().is_none() || rest.contains(&"-s") {
+            } else if operands().next().is_none()
+                || rest.contains(&"-s")
+                || operands().any(|word| is_stream(word))
+            {
                 run.stdin = true;
             }
         }
         _ => {}
     }
+}
+
+/// Whether a path is an open stream of the process that opens it: its standard input, or another one.
+pub(super) fn is_stream(text: &str) -> bool {
+    let path = clean(Path::new(text));
+    let Some(names) = path.to_str().map(|path| path.split('/').skip(1).collect::<Vec<_>>()) else {
+        return false;
+    };
+    matches!(names[..], ["dev", "stdin" | "fd", ..])
+        || (names.first() == Some(&"proc") && names.contains(&"fd"))
 }
 
 /// The values of an option by its letter, also in or behind a bundle, and by its long names.

@@ -77,6 +77,7 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
         };
         let mut walk = Walk::new(&text, folder.clone(), origin);
         walk.visit(tree.root_node());
+        command.repeats |= walk.repeats;
         if tree.root_node().has_error() {
             walk.lost("its syntax is not understood");
         }
@@ -92,9 +93,9 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
     if let Some(why) = doubt {
         command.doubt.get_or_insert(why);
     }
-    let run = parts
-        .iter()
-        .flat_map(|part| texts_of(part).into_iter().map(|text| (part.folder.clone(), Origin::Text, text)));
+    let run = parts.iter().enumerate().flat_map(|(at, part)| {
+        texts_of(part, &parts[..at]).into_iter().map(|text| (part.folder.clone(), Origin::Text, text))
+    });
     let inner: Vec<_> = escaped.into_iter().chain(run).collect();
     command.parts.extend(parts);
     for (folder, origin, text) in inner {
@@ -108,8 +109,9 @@ fn parse_text(text: &str, command: &mut Command, folder: &Folder, origin: Origin
     understood
 }
 
-/// The texts that a simple command gives to a shell: as arguments, as a heredoc, as a here-string.
-fn texts_of(part: &Simple) -> Vec<String> {
+/// The texts that a simple command gives to a shell: as arguments, as a heredoc, as a here-string, through a
+/// pipe from a command before it.
+fn texts_of(part: &Simple, before: &[Simple]) -> Vec<String> {
     // Of a text that is known in part, what is known is looked at too.
     let words: Vec<&str> = part
         .words
@@ -124,8 +126,27 @@ fn texts_of(part: &Simple) -> Vec<String> {
     if run.stdin {
         let given = part.redirects.iter().filter(|r| r.kind == RedirectKind::Text);
         texts.extend(given.filter_map(|r| r.target.value.clone()));
+        if part.piped {
+            texts.extend(before.last().into_iter().flat_map(printed));
+        }
     }
     texts
+}
+
+/// What a command that prints a text of the line itself prints, as far as its words tell.
+fn printed(part: &Simple) -> Vec<String> {
+    let words = part.texts();
+    match words.split_first() {
+        Some((&"echo" | &"printf", rest)) => {
+            let text: Vec<&str> = rest.iter().filter(|word| !word.starts_with('-')).copied().collect();
+            vec![text.join(" ")]
+        }
+        Some((&"cat" | &"tee", _)) => {
+            let given = part.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
+            given.filter_map(|redirect| redirect.target.value.clone()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn tree_of(text: &str) -> Option<Tree> {

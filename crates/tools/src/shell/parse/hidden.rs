@@ -2,6 +2,7 @@
 //! simply than a shell reads: it finds too much rather than too little.
 
 use super::quote::{Sighted, Sign, signs};
+use super::node::is_name;
 
 /// Most pieces that a text is cut into.
 const MAX_PIECES: usize = 2_000;
@@ -121,7 +122,11 @@ fn without_keywords(piece: &str) -> &str {
     }) {
         rest = after.trim_start();
     }
-    rest
+    // `{name}>file`
+    let named = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
+    named
+        .filter(|(name, after)| is_name(name) && after.starts_with(['<', '>']))
+        .map_or(rest, |(_, after)| after)
 }
 
 #[cfg(test)]

@@ -40,6 +40,13 @@ pub(super) fn is_reserved(word: &str) -> bool {
     )
 }
 
+/// Whether a text can be the name of a variable.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.starts_with(|c: char| c.is_ascii_digit())
+        && !text.is_empty()
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
 pub(super) fn is_simple(node: Node<'_>) -> bool {
     matches!(
         node.kind(),

