@@ -48,6 +48,9 @@ pub fn parse(line: &str) -> Command {
         for piece in hidden::pieces(&joined) {
             parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
         }
+        for found in hidden::substitutions(&joined) {
+            parse_text(&found.text, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
+        }
     }
     // A quote in a heredoc is no quote: what seems to stand in one may be a continued line all the same.
     let loosely = line.replace("\\\n", "");

@@ -50,6 +50,7 @@ fn every_command_is_found() {
         ("cat <<'E' | a && b\nE\n", &["cat", "a", "b"]),
         ("cat <<E\n\t$(a) `b`\nE\n", &["cat", "$a", "$b"]),
         ("cat <<E\n\t$(a $((1+2)))\nE\n", &["cat", "$1+2", "$a"]),
+        ("echo $(( '$(a)' + 1 ))", &["echo", "$a"]),
         ("echo ${x#$(a)} ${y/`b`/c}", &["echo", "$a", "$b"]),
         ("echo $((a x); b)", &["echo", "!echo", "!a", "!b"]),
     ] {

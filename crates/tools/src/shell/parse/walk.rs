@@ -103,6 +103,7 @@ impl<'t> Walk<'t> {
             }
             "compound_statement" if self.raw(node).starts_with("((") => {
                 self.arithmetic(node);
+                self.hidden_in(node);
                 self.children(node);
             }
             "function_definition" => {
@@ -357,7 +358,8 @@ impl<'t> Walk<'t> {
             self.visit(node);
             return;
         }
-        if node.kind() == "expansion" {
+        // In arithmetic no quote keeps a substitution from being made.
+        if matches!(node.kind(), "expansion" | "arithmetic_expansion") {
             self.hidden_in(node);
         }
         if self.depth < MAX_DEPTH {
