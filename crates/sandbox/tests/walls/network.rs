@@ -203,6 +203,9 @@ as_root_and_as_user! {
     /// Either side may end its half and still hear the other.
     fn half_closed_connections(world: World on Bubblewrap) {
         let (policy, listener) = with_proxy(&world);
+        // The forwarder ends with the command, so that waits until all is heard.
+        world.outside("mkfifo heard");
+        let heard = world.path("ws/heard");
         let served = thread::spawn(move || {
             let serve = || {
                 let (stream, _) = listener.accept().unwrap();
@@ -219,12 +222,13 @@ as_root_and_as_user! {
             stream.write_all(b"before").unwrap();
             stream.shutdown(std::net::Shutdown::Write).unwrap();
             stream.read_to_string(&mut second).unwrap();
+            std::fs::write(heard, "heard\n").unwrap();
             (first, second)
         });
         let init = world.path("bin/init");
-        let script = format!("for side in client proxy; do {} try half $side $http_proxy; done", init.display());
+        let script = format!("for side in client proxy; do {} try half $side $http_proxy; done; cat heard", init.display());
         let out = world.sh_with(&policy, &script);
-        assert_eq!(out.text, "done after\ndone before\n");
+        assert_eq!(out.text, "done after\ndone before\nheard\n");
         assert_eq!(served.join().unwrap(), ("a".into(), "b".into()));
     }
 }
