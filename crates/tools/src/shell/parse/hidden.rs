@@ -1,8 +1,8 @@
 //! What a shell would run in text that the grammar does not look into, or did not understand. Read far more
 //! simply than a shell reads: it finds too much rather than too little.
 
-use super::quote::{Sighted, Sign, signs};
 use super::node::is_name;
+use super::quote::{Sighted, Sign, signs};
 
 /// Most pieces that a text is cut into.
 const MAX_PIECES: usize = 2_000;
