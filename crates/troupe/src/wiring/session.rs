@@ -114,7 +114,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
     options.product.sandbox = sandbox.state;
     let builtin = tools::builtin(&env, &settings, sandbox.sandboxing);
-    tools::tell_unknown(run.permissions.tools.as_deref(), &run.permissions.allowed_tools, &builtin);
+    tools::tell_unknown(run.permissions.tools.as_deref(), &builtin);
     let parts = Parts {
         model,
         tools: builtin,

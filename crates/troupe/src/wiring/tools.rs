@@ -70,21 +70,13 @@ pub(super) fn pool<'r>(
     Filter { only, without: denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect() }
 }
 
-/// Tells of tools that flags name and that there are none of: a slip of the pen takes effect nowhere else.
-pub(super) fn tell_unknown(named: Option<&[String]>, allowed: &[String], tools: &[Arc<dyn Tool>]) {
+/// Tells of tools that `--tools` names and that there are none of. Rules may name tools of other programs:
+/// hosts pass the same list to each.
+pub(super) fn tell_unknown(named: Option<&[String]>, tools: &[Arc<dyn Tool>]) {
     let known: Vec<&str> = tools.iter().map(|tool| &*tool.spec().name).collect();
-    let tell = |flag: &str, names: Vec<&str>| {
-        for name in names {
-            warn(format_args!("{flag}: there is no tool `{name}`; there are {}", known.join(", ")));
-        }
-    };
-    tell("--tools", unknown(named.unwrap_or_default(), |name| name == "default" || known.contains(&name)));
-    // A slip in the case of letters is told of with the rule.
-    let is_known = |rule: &str| {
-        let name = tool_name(rule.split('(').next().unwrap_or(rule).trim());
-        known.iter().any(|known| known.eq_ignore_ascii_case(name))
-    };
-    tell("--allowed-tools", unknown(allowed, is_known));
+    for name in unknown(named.unwrap_or_default(), |name| name == "default" || known.contains(&name)) {
+        warn(format_args!("--tools: there is no tool `{name}`; there are {}", known.join(", ")));
+    }
 }
 
 /// The parts of a flag's values that name no tool; servers of MCP may bring any with their prefix.

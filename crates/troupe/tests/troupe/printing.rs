@@ -146,15 +146,12 @@ fn a_file_without_an_end_is_refused() {
 fn a_flag_that_names_no_tool_is_told_of_with_those_that_exist() {
     let stage = Stage::new();
     let script = "agent main\nreply \"x\"\n";
-    for (flag, value) in
-        [("--tools", "Nope,Read,mcp__a__b"), ("--allowed-tools", "Nope(x *),Task,Bash(ls),mcp__a__b")]
-    {
-        let run = stage.play(script, &["-p", "hi", flag, value]);
-        assert_eq!(run.code, Some(0), "{run:?}");
-        assert_eq!(run.err.matches("there is no tool").count(), 1, "{run:?}");
-        assert!(run.err.contains(&format!("{flag}: there is no tool `Nope")), "{run:?}");
-        assert!(run.err.contains("there are ") && run.err.contains("Bash, "), "{run:?}");
-    }
-    let known = ["-p", "hi", "--tools", "default", "--allowed-tools", "Read, Bash(git log *)"];
+    let run = stage.play(script, &["-p", "hi", "--tools", "Nope,Read,mcp__a__b"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert_eq!(run.err.matches("there is no tool").count(), 1, "{run:?}");
+    assert!(run.err.contains("--tools: there is no tool `Nope"), "{run:?}");
+    assert!(run.err.contains("there are ") && run.err.contains("Bash, "), "{run:?}");
+    // Hosts pass rules for tools of other programs too.
+    let known = ["-p", "hi", "--tools", "default", "--allowed-tools", "Read, WebSearch, Bash(git log *)"];
     assert!(!stage.play(script, &known).err.contains("there is no tool"));
 }
