@@ -79,11 +79,7 @@ fn absent() -> BpfProgram {
     const RETURN: u16 = 0x06;
     const ALLOW: u32 = 0x7fff_0000;
     const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS.unsigned_abs();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a small number that is never negative"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a small number that is never negative")]
     const UNREADABLE: [u32; 2] = [libc::SYS_clone3 as u32, libc::SYS_openat2 as u32];
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     let mut program = vec![step(LOAD, 0, 0, 0)];

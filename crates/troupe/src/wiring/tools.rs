@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use troupe_core::def::Filter;
-use troupe_core::policy::tool_name;
 use troupe_core::ports::tool::Tool;
 use troupe_engine::load::rules::split;
 use troupe_engine::load::variables::{self as var, Variable};
