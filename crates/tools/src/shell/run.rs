@@ -33,7 +33,7 @@ const LAST_OUTPUT: Duration = Duration::from_millis(200);
 /// How long the kernel gets to end what was killed.
 const KILL_GRACE: Duration = Duration::from_secs(1);
 /// How soon a group that is ending is looked at again; doubled each time, since a look costs a scan.
-const ENDING_POLL: Duration = Duration::from_millis(5);
+const ENDING_POLL: Duration = Duration::from_millis(1);
 /// Ceiling of that.
 const ENDING_POLL_MOST: Duration = Duration::from_millis(80);
 /// How often a background group whose shell has ended is looked at.
