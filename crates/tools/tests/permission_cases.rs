@@ -19,7 +19,12 @@ fn place() -> Place {
 
 fn judge(rules: &Rules, mode: Mode, line: &str) -> Verdict {
     let place = place();
-    let access = [Access::Exec(Box::new(parse(line)))];
+    let mut command = parse(line);
+    // There are no links in these cases.
+    for folder in command.folders_of_wildcards(&place) {
+        command.look_into(folder, []);
+    }
+    let access = [Access::Exec(Box::new(command))];
     let input = json!({ "command": line });
     decide(rules, mode, &Judged { tool: "Bash", input: &input, access: &access, place: &place })
 }

@@ -53,6 +53,13 @@ impl World {
         }
         let mut command = parse(line);
         command.resolve(&place, |path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+        for folder in command.folders_of_wildcards(&place) {
+            let entries =
+                std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+            let links = entries.filter(|path| path.is_symlink());
+            let links: Vec<_> = links.map(|path| (path.clone(), path.canonicalize().unwrap())).collect();
+            command.look_into(folder, links);
+        }
         let access = [Access::Exec(Box::new(command))];
         let input = json!({ "command": line });
         match decide(&all, mode, &Judged { tool: "Bash", input: &input, access: &access, place: &place }) {
@@ -137,6 +144,11 @@ fn a_reader_follows_no_link_that_nobody_has_seen() {
         ("cat */secret", "ask"),
         ("cat l*k/secret", "ask"),
         ("head *", "ask"),
+        ("head *.txt", "ask"),
+        ("head sub/*", "allow"),
+        ("head dst/*", "ask"),
+        ("ls -l sub/*.rs no/such/*", "allow"),
+        ("touch sub/x; head sub/*", "ask"),
         ("cat ./s?ink", "ask"),
         ("cat ./s[i]nk", "ask"),
         ("ls l*/", "ask"),

@@ -1,6 +1,6 @@
 //! A shell command as data: what the grammar found in it. No parser, and no judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::ports::tool::Place;
@@ -21,6 +21,8 @@ pub struct Command {
     pub doubt: Option<String>,
     /// Where the paths in it really lead, as far as somebody has looked; see [`Command::resolve`].
     pub links: BTreeMap<PathBuf, PathBuf>,
+    /// Folders of wildcards of which every link is in `links`; see [`Command::look_into`].
+    pub looked_into: BTreeSet<PathBuf>,
     /// What stands around it when it runs.
     pub walls: Walls,
 }
@@ -150,6 +152,12 @@ impl Command {
         folders.sort();
         folders.dedup();
         folders
+    }
+
+    /// Takes the links in a folder of wildcards, all of them, with where they lead.
+    pub fn look_into(&mut self, folder: PathBuf, links: impl IntoIterator<Item = (PathBuf, PathBuf)>) {
+        self.links.extend(links);
+        self.looked_into.insert(folder);
     }
 
     /// Looks up where the paths in it lead. `look` gets an absolute path and gives it back with links

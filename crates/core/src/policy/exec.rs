@@ -465,8 +465,25 @@ impl Judge<'_> {
 
     fn reads_inside(&self, word: &Word, part: &Simple, command: &Command) -> bool {
         let Some(path) = path_of(word, part, self.place) else { return false };
+        if word.glob {
+            return self.finds_inside(&path, command);
+        }
         let uses = paths_of(&path, command);
         self.file(Deed::Read, &uses).level <= Level::Allowed
+    }
+
+    /// Whether what a wildcard finds lies inside: it stands in the last name alone, its folder lies inside, and
+    /// somebody has seen that no link there leads out. A line that changes something could make such a link first.
+    fn finds_inside(&self, pattern: &Path, command: &Command) -> bool {
+        let Some(folder) = pattern.parent() else { return false };
+        let plain = !folder.to_string_lossy().contains(['*', '?', '[', '{']);
+        let links = || command.links.iter().filter(|(link, _)| link.parent() == Some(folder));
+        plain
+            && command.looked_into.contains(folder)
+            && command.is_read_only()
+            && self.file(Deed::Read, &paths_of(folder, command)).level <= Level::Allowed
+            && links()
+                .all(|(_, end)| self.file(Deed::Read, &PathUse::new(end.clone())).level <= Level::Allowed)
     }
 
     /// In acceptEdits and auto: a plain change of files inside the workspace.

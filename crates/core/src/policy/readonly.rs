@@ -345,8 +345,7 @@ pub(super) fn needs_no_rule(part: &Simple, inside: impl Fn(&Word) -> bool) -> bo
         && named
         && !nested
         && stays
-        // A name that a wildcard finds may be a link that leads anywhere.
-        && reads(part).is_some_and(|files| files.into_iter().all(|word| !word.glob && inside(word)))
+        && reads(part).is_some_and(|files| files.into_iter().all(inside))
 }
 
 /// Whether its words are text, wherever it runs.

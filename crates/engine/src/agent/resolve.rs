@@ -20,7 +20,9 @@ pub(crate) fn resolve(access: &mut [Access], place: &Place) {
             Access::Exec(command) => {
                 command.resolve(place, real);
                 for folder in command.folders_of_wildcards(place) {
-                    command.links.extend(links_in(&folder));
+                    if let Some(links) = links_in(&folder) {
+                        command.look_into(folder, links);
+                    }
                 }
             }
             Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person | Access::Unknown => {}
@@ -28,14 +30,21 @@ pub(crate) fn resolve(access: &mut [Access], place: &Place) {
     }
 }
 
-/// The links in a folder, with where they lead.
-fn links_in(folder: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+/// The links in a folder, with where they lead; none where they are not all known.
+fn links_in(folder: &Path) -> Option<Vec<(PathBuf, PathBuf)>> {
+    let mut entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        // A wildcard finds nothing there.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(Vec::new()),
+        Err(_) => return None,
+    };
     let links = entries
+        .by_ref()
         .take(ENTRIES)
         .filter_map(Result::ok)
         .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    links.map(|entry| (entry.path(), real(&entry.path()))).collect()
+    let links = links.map(|entry| (entry.path(), real(&entry.path()))).collect();
+    entries.next().is_none().then_some(links)
 }
 
 /// The path with links followed as far as it exists. What can't be followed (a loop, or more than a path may
