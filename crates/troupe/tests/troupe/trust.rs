@@ -108,7 +108,7 @@ fn a_broken_store_trusts_nothing_and_is_told() {
     assert!(!store.exists(), "it was put aside");
 }
 
-/// Runs it at a terminal, and answers the question once it stands there.
+/// Runs it at a terminal, and answers the question once it stands there; a question for leave after it is denied.
 fn at_a_terminal(stage: &Stage, answer: &str) -> (Option<i32>, String) {
     let model = stage.write("model.script", TOUCHES);
     let line = format!("{} -p hi --model script:{}", env!("CARGO_BIN_EXE_troupe"), model.display());
@@ -120,7 +120,8 @@ fn at_a_terminal(stage: &Stage, answer: &str) -> (Option<i32>, String) {
         .unwrap();
     let mut seen = String::new();
     let mut out = child.stdout.take().unwrap();
-    let mut stdin = child.stdin.take();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut answers = [("Trust this?", answer), ("Allow?", "n\n")].into_iter().peekable();
     let mut chunk = [0; 4096];
     loop {
         let length = out.read(&mut chunk).unwrap();
@@ -128,11 +129,10 @@ fn at_a_terminal(stage: &Stage, answer: &str) -> (Option<i32>, String) {
             break;
         }
         seen.push_str(&String::from_utf8_lossy(&chunk[..length]));
-        // The question for leave that comes later is left to the end of the input.
-        if seen.contains("Trust this?")
-            && let Some(mut stdin) = stdin.take()
-        {
-            stdin.write_all(answer.as_bytes()).unwrap();
+        // Each is typed when its question stands there: what comes earlier answers nothing.
+        while let Some((_, answer)) = answers.next_if(|(question, _)| seen.contains(question)) {
+            // It fails when the run is over already.
+            let _ = stdin.write_all(answer.as_bytes());
         }
     }
     (child.wait().unwrap().code(), seen)
