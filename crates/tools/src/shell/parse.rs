@@ -39,23 +39,20 @@ pub fn parse(line: &str) -> Command {
     }
     let (joined, unsure) = join_continued(line);
     let understood = parse_text(&joined, &mut command, &Folder::default(), Origin::Line, 0);
-    if command.doubt.is_some() && joined.contains("<<") {
-        // Heredocs are the grammar's weakest side: what else stands in the line is looked at without them.
+    // Heredocs are the grammar's weakest side.
+    let has_heredoc = joined.contains("<<");
+    if command.doubt.is_some() && has_heredoc {
+        // What else stands in the line is looked at without them.
         parse_text(&without_heredocs(&joined), &mut command, &Folder::default(), Origin::Text, 0);
     }
-    if !understood {
-        // What was not understood may hold a command that a rule denies.
-        for piece in hidden::pieces(&joined) {
-            parse_text(piece, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
-        }
-        for found in hidden::substitutions(&joined) {
-            parse_text(&found.text, &mut command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
-        }
+    if !understood || (command.doubt.is_some() && has_heredoc) {
+        parse_hidden(&joined, &mut command);
     }
     // A quote in a heredoc is no quote: what seems to stand in one may be a continued line all the same.
     let loosely = line.replace("\\\n", "");
-    if line.contains("<<") && loosely != joined {
+    if has_heredoc && loosely != joined {
         parse_text(&loosely, &mut command, &Folder::Unknown, Origin::Text, 0);
+        parse_hidden(&loosely, &mut command);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
     }
     if unsure {
@@ -66,6 +63,16 @@ pub fn parse(line: &str) -> Command {
         command.doubt.get_or_insert_with(|| "it changes HOME and uses it".into());
     }
     command
+}
+
+/// Adds what may stand in a text that was not understood: it may hold a command that a rule denies.
+fn parse_hidden(text: &str, command: &mut Command) {
+    for piece in hidden::pieces(text) {
+        parse_text(piece, command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
+    }
+    for found in hidden::substitutions(text) {
+        parse_text(&found.text, command, &Folder::Unknown, Origin::Text, MAX_TEXTS - 2);
+    }
 }
 
 /// Adds what `text` holds, and what the texts in it hold that a shell would run. Tells whether the grammar
