@@ -45,15 +45,18 @@ pub fn parse(line: &str) -> Command {
         // What else stands in the line is looked at without them.
         parse_text(&without_heredocs(&joined), &mut command, &Folder::default(), Origin::Text, 0);
     }
-    if !understood || (command.doubt.is_some() && has_heredoc) {
+    if !understood {
         parse_hidden(&joined, &mut command);
     }
     // A quote in a heredoc is no quote: what seems to stand in one may be a continued line all the same.
     let loosely = line.replace("\\\n", "");
     if has_heredoc && loosely != joined {
         parse_text(&loosely, &mut command, &Folder::Unknown, Origin::Text, 0);
-        parse_hidden(&loosely, &mut command);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
+    }
+    if command.doubt.is_some() && has_heredoc {
+        // Nor does it hide what stands after it.
+        parse_hidden(&loosely.replace(['\'', '"'], " "), &mut command);
     }
     if unsure {
         parse_text(line, &mut command, &Folder::default(), Origin::Line, 0);
