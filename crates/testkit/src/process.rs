@@ -98,16 +98,24 @@ impl Stage {
     ///
     /// # Panics
     /// When it can't be started.
+    pub fn start(&self, arguments: &[&str]) -> Run {
+        self.start_as(&self.program, arguments)
+    }
+
+    /// As [`Self::start`], with another program that starts it.
+    ///
+    /// # Panics
+    /// When it can't be started.
     #[expect(
         clippy::disallowed_methods,
         reason = "the programs that a run starts are where this machine has them"
     )]
-    pub fn start(&self, arguments: &[&str]) -> Run {
+    pub fn start_as(&self, program: &Path, arguments: &[&str]) -> Run {
         let number = self.runs.replace(self.runs.get() + 1);
         let out = self.path(&format!("out/{number}.out"));
         let err = self.path(&format!("out/{number}.err"));
         let file = |path: &Path| File::create(path).expect("a file for the output");
-        let child = Command::new(&self.program)
+        let child = Command::new(program)
             .args(["--model", &format!("script:{}", self.path("model.script").display())])
             .args(["--permission-mode", "bypassPermissions"])
             .args(arguments)

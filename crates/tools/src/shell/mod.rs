@@ -12,6 +12,8 @@ mod run;
 pub mod sandbox;
 mod snapshot;
 mod spool;
+#[cfg(target_os = "linux")]
+mod stat;
 mod sweep;
 mod tool;
 

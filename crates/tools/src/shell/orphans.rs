@@ -19,9 +19,10 @@ mod linux {
     use std::path::{Path, PathBuf};
     use std::time::{Duration, Instant};
 
-    use rustix::process::{Pid, Signal, getsid, kill_process};
+    use rustix::process::{Pid, Signal, kill_process};
 
     use crate::shell::process::Maker;
+    use crate::shell::stat::Stat;
     use crate::shell::sweep::{self, MARK};
 
     /// How long they get between TERM and KILL.
@@ -65,8 +66,7 @@ mod linux {
             let ours = variables.any(|variable| variable == home)
                 && space.is_some()
                 && namespace(&pid.as_raw_nonzero().to_string()) == space;
-            let running =
-                getsid(Some(pid)).is_ok_and(|session| session.as_raw_nonzero().get() == maker.session);
+            let running = Stat::of(pid).is_some_and(|stat| stat.session == maker.session);
             (ours && running && !is_alive(maker.pid)).then(|| mark.to_owned())
         });
         found.collect()
@@ -79,13 +79,9 @@ mod linux {
     /// Whether a process of this number is there. One that is only waiting to be reaped is not.
     fn is_alive(pid: i32) -> bool {
         let Some(pid) = Pid::from_raw(pid) else { return true };
-        let folder = format!("/proc/{}", pid.as_raw_nonzero());
-        match std::fs::read_to_string(format!("{folder}/stat")) {
-            Ok(stat) => {
-                let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-                !matches!(after.trim_start().chars().next(), Some('Z' | 'X'))
-            }
-            Err(_) => Path::new(&folder).exists(),
+        match Stat::of(pid) {
+            Some(stat) => !stat.zombie,
+            None => Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(),
         }
     }
 }

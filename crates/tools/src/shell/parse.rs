@@ -54,9 +54,11 @@ pub fn parse(line: &str) -> Command {
         parse_text(&loosely, &mut command, &Folder::Unknown, Origin::Text, 0);
         command.doubt.get_or_insert_with(|| "it continues a line after the start of a heredoc".into());
     }
-    if command.doubt.is_some() && has_heredoc {
-        // Nor does it hide what stands after it.
-        parse_hidden(&loosely.replace(['\'', '"'], " "), &mut command);
+    // Nor does it hide what stands after it; nor is it known where the quotes of a broken line end.
+    if !understood || (command.doubt.is_some() && has_heredoc) {
+        for instead in [" ", "\n", ""] {
+            parse_hidden(&loosely.replace(['\'', '"'], instead), &mut command);
+        }
     }
     if unsure {
         parse_text(line, &mut command, &Folder::default(), Origin::Line, 0);

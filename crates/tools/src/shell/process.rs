@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getsid, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
 
@@ -79,8 +79,20 @@ pub(super) fn mark(job: &str) -> String {
     // One job's processes may still be ending when another session of this program has a job of the same name.
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let session = getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let session = session();
     format!("{job}.{}.{session}.{:x}-{count:x}", std::process::id(), *NONCE)
+}
+
+/// The session of processes that this program is in; 0 if its leader is outside of our space of numbers.
+#[cfg(target_os = "linux")]
+fn session() -> i32 {
+    super::stat::Stat::own().map_or(-1, |stat| stat.session)
+}
+
+/// Only Linux shows the marks of other processes.
+#[cfg(not(target_os = "linux"))]
+fn session() -> i32 {
+    -1
 }
 
 /// The program that made a mark, as the mark tells it.
@@ -89,7 +101,7 @@ pub(super) fn mark(job: &str) -> String {
 pub(super) struct Maker {
     /// Its process.
     pub(super) pid: i32,
-    /// The session of processes that it was in.
+    /// The session of processes that it was in; 0 for one that is led from outside.
     pub(super) session: i32,
 }
 
@@ -98,7 +110,7 @@ impl Maker {
     /// Reads it; none if the mark is none of ours.
     pub(super) fn of(mark: &str) -> Option<Self> {
         let mut parts = mark.rsplit('.').skip(1);
-        let session = parts.next()?.parse().ok().filter(|session| *session > 0)?;
+        let session = parts.next()?.parse().ok().filter(|session| *session >= 0)?;
         let pid = parts.next()?.parse().ok().filter(|pid| *pid > 0)?;
         parts.next().map(|_| Self { pid, session })
     }

@@ -3,7 +3,10 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, getpgid, kill_process, test_kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process_group};
+
+#[cfg(target_os = "linux")]
+use super::stat::Stat;
 
 /// The variable that marks all processes of one job.
 pub(super) const MARK: &str = "TROUPE_JOB";
@@ -16,7 +19,7 @@ const ENVIRON_MOST: u64 = 4 << 20;
 /// second request would cut their exit traps short.
 pub(super) fn terminate_strays(mark: &str, group: Pid) {
     for pid in marked(mark) {
-        if getpgid(Some(pid)).is_ok_and(|of| of != group) {
+        if has_left(pid, group) {
             // It may have ended by now, which is what is wanted.
             let _ = kill_process(pid, Signal::TERM);
         }
@@ -72,15 +75,14 @@ pub(super) fn environments() -> impl Iterator<Item = (Pid, Vec<u8>)> {
 #[cfg(target_os = "linux")]
 pub(super) fn is_group_alive(group: Pid) -> bool {
     test_kill_process_group(group).is_ok()
-        && processes().any(|(_, folder)| {
-            let stat = std::fs::read(folder.join("stat")).unwrap_or_default();
-            // `pid (name) state parent group …`; the name may have anything in it.
-            let after = stat.iter().rposition(|byte| *byte == b')').map_or(&[][..], |at| &stat[at + 1..]);
-            let mut fields = after.split(u8::is_ascii_whitespace).filter(|field| !field.is_empty());
-            let (state, of_group) = (fields.next(), fields.nth(1));
-            let zombie = matches!(state, Some(b"Z" | b"X"));
-            !zombie && of_group == Some(group.as_raw_nonzero().to_string().as_bytes())
-        })
+        && processes()
+            .filter_map(|(pid, _)| Stat::of(pid))
+            .any(|stat| !stat.zombie && stat.group == group.as_raw_nonzero().get())
+}
+
+#[cfg(target_os = "linux")]
+fn has_left(pid: Pid, group: Pid) -> bool {
+    Stat::of(pid).is_some_and(|stat| stat.group != group.as_raw_nonzero().get())
 }
 
 #[cfg(target_os = "linux")]
@@ -101,4 +103,10 @@ pub(super) fn is_group_alive(group: Pid) -> bool {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn marked(_mark: &str) -> Vec<Pid> {
     Vec::new()
+}
+
+/// See [`marked`]: nobody asks.
+#[cfg(not(target_os = "linux"))]
+fn has_left(_pid: Pid, _group: Pid) -> bool {
+    false
 }

@@ -1,5 +1,7 @@
 //! A program that is ended in the middle of a command: what is left of the command, and of the session.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use rustix::process::Signal;
 use serde_json::json;
 use troupe_testkit::process::{Gate, LIMIT, Stage, poll};
@@ -115,6 +117,24 @@ fn the_next_start_leaves_a_daemon_and_the_commands_of_the_living_alone() {
     drop(command);
     assert_eq!(run.end(LIMIT).clean(), "done\n");
     drop(daemon);
+    stage.is_deserted(LIMIT);
+}
+
+// As in a container that was entered: the session's leader has no number inside.
+// proves: E3
+#[test]
+fn commands_run_and_end_where_the_session_is_led_from_outside() {
+    let stage = stage();
+    let enter = "bwrap --dev-bind / / --unshare-pid --proc /proc --die-with-parent";
+    let inside = format!("#!/bin/sh\nexec {enter} {} \"$@\"\n", env!("CARGO_BIN_EXE_troupe"));
+    let inside = stage.write("inside", &inside);
+    std::fs::set_permissions(&inside, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let leaves = json!({"command": "cut -d' ' -f6 /proc/self/stat; setsid sleep 600 & sleep 600 &"});
+    let script = format!("agent main\nreply\ncall Bash {leaves}\nreply \"done\"\n");
+    stage.write("model.script", &script);
+    let entered = stage.start_as(&inside, &["-p", "begin", "--session-id", ID]);
+    assert_eq!(entered.end(LIMIT).clean(), "done\n");
+    assert!(results(&stage)[0].starts_with("0\n"), "{:?}", results(&stage));
     stage.is_deserted(LIMIT);
 }
 
