@@ -1,12 +1,15 @@
 //! Agent definitions. The main agent is one of these too.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::budget::Limits;
 use crate::policy::Mode;
 
-/// A definition.
-#[derive(Clone, Debug, PartialEq)]
+/// A definition (D2).
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct AgentDef {
     /// Its name.
     pub name: String,
@@ -18,23 +21,97 @@ pub struct AgentDef {
     pub tools: Filter,
     /// Its model.
     pub model: ModelChoice,
+    /// How much it thinks; none takes the model's default.
+    pub effort: Option<Effort>,
     /// Its permission mode; none takes the parent's.
     pub mode: Option<Mode>,
     /// Rules that allow, in place of what the session allows (S4); none leaves that as it is.
     pub allowed: Option<Vec<String>>,
-    /// Whether instruction files are left out of its context.
+    /// Whether instruction files and the state of the checkout are left out of its context (C4).
     pub omit_instructions: bool,
     /// Its limits.
     pub limits: Limits,
+    /// Whether it always runs in the background.
+    pub background: bool,
+    /// Before the person's first prompt, where it is the main agent.
+    pub initial_prompt: Option<String>,
+    /// Told again at every turn (C11).
+    pub reminder: Option<String>,
+    /// Where its memory lies.
+    pub memory: Option<MemoryScope>,
+    /// Where it works, when a call doesn't say.
+    pub isolation: Option<Isolation>,
+    /// Skills whose text it begins with.
+    pub skills: Vec<String>,
+    /// MCP servers: names, or objects of one name and its configuration.
+    pub mcp_servers: Vec<Value>,
+    /// Patterns, each of which a connected MCP server must match (D5).
+    pub required_mcp_servers: Vec<String>,
+    /// Hooks that hold while it works, as settings have them.
+    pub hooks: Option<Value>,
+    /// Its colour on screens.
+    pub color: Option<Color>,
+    /// Where it comes from.
+    pub source: Source,
+}
+
+/// Where a definition comes from; a later one wins over an earlier one of the same name (D1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The program.
+    #[default]
+    BuiltIn,
+    /// A plugin's file.
+    Plugin {
+        /// The plugin.
+        plugin: String,
+        /// The file.
+        file: PathBuf,
+    },
+    /// A file of the person's.
+    User(PathBuf),
+    /// A file of the project's.
+    Project(PathBuf),
+    /// The command line, or a host.
+    Flag,
+    /// A file of managed policy.
+    Managed(PathBuf),
+}
+
+impl Source {
+    /// The source in a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Plugin { .. } => "plugin",
+            Self::User(_) => "user",
+            Self::Project(_) => "project",
+            Self::Flag => "flag",
+            Self::Managed(_) => "managed",
+        }
+    }
+
+    /// Its file, if it has one.
+    pub fn file(&self) -> Option<&PathBuf> {
+        match self {
+            Self::BuiltIn | Self::Flag => None,
+            Self::Plugin { file, .. } | Self::User(file) | Self::Project(file) | Self::Managed(file) => {
+                Some(file)
+            }
+        }
+    }
 }
 
 /// Which tools a definition wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Filter {
     /// Only these; none is all.
     pub only: Option<Vec<String>>,
     /// Without these; applied first.
     pub without: Vec<String>,
+    /// The agent types that it may start (`Agent(a, b)`); none is all.
+    pub agents: Option<Vec<String>>,
 }
 
 impl Filter {
@@ -48,48 +125,62 @@ impl Filter {
 /// Which model a definition wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ModelChoice {
-    /// The parent's.
+    /// The default for sub-agents, which is the parent's unless it is set.
     #[default]
     Inherit,
     /// This name or alias.
     Named(String),
 }
 
-/// Tools that no sub-agent gets (P1, first filter): they act on the session or ask its person.
-const NOT_FOR_CHILDREN: &[&str] = &[
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "AskUserQuestion",
-    "TeamCreate",
-    "TeamDelete",
-    "Workflow",
-    "ScheduleWakeup",
-];
-
-/// Whether an agent at `depth` (0: the main agent) with this filter gets the tool, when agents may nest
-/// `most_depth` deep. `spawns` marks the tool that starts agents.
-pub fn in_pool(tool: &str, spawns: bool, filter: &Filter, depth: u32, most_depth: u32) -> bool {
-    let for_all = depth == 0 || !NOT_FOR_CHILDREN.contains(&tool);
-    let within_depth = !spawns || depth < most_depth;
-    for_all && within_depth && filter.passes(tool)
+/// How much a model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Effort {
+    /// Little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// More.
+    Xhigh,
+    /// As much as it can.
+    Max,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Whose an agent's memory is (Y1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemoryScope {
+    /// The person's.
+    User,
+    /// The project's, shared by git.
+    Project,
+    /// The project's, on this machine alone.
+    Local,
+}
 
-    // proves: P1
-    #[test]
-    fn the_filters_apply_in_order() {
-        let all = Filter::default();
-        assert!(in_pool("Bash", false, &all, 0, 3));
-        assert!(in_pool("AskUserQuestion", false, &all, 0, 3));
-        assert!(!in_pool("AskUserQuestion", false, &all, 1, 3));
-        assert!(in_pool("Agent", true, &all, 2, 3));
-        assert!(!in_pool("Agent", true, &all, 3, 3), "no spawning at the limit");
-        let some = Filter { only: Some(vec!["Read".into(), "Bash".into()]), without: vec!["Bash".into()] };
-        assert!(in_pool("Read", false, &some, 1, 3));
-        assert!(!in_pool("Bash", false, &some, 1, 3), "what is taken away is not given back");
-        assert!(!in_pool("Edit", false, &some, 1, 3));
-    }
+/// Where an agent works, other than in its parent's folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// In a worktree of its own.
+    Worktree,
+    /// On another machine.
+    Remote,
+}
+
+/// A colour on screens (T6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "each is the colour that it says")]
+pub enum Color {
+    Red,
+    Blue,
+    Green,
+    Yellow,
+    Purple,
+    Orange,
+    Pink,
+    Cyan,
 }

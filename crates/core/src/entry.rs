@@ -131,8 +131,26 @@ pub struct Header {
     pub prompt: String,
     /// One run and an end, or resident.
     pub resident: bool,
+    /// A name by which it can be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether no call waited for it from the start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub background: bool,
+    /// Where it was forked off (C8); none for what is no fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<ForkPoint>,
     /// The writer's version.
     pub version: String,
+}
+
+/// Where a fork begins: its conversation up to there is its parent's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForkPoint {
+    /// The agent that it was forked off.
+    pub of: AgentId,
+    /// The reply of that agent with the call that forked, the last entry that both have.
+    pub at: EntryId,
 }
 
 /// Who a `User` entry is from.

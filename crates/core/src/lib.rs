@@ -7,6 +7,7 @@
 pub mod access;
 pub mod block;
 pub mod budget;
+pub mod catalogue;
 pub mod classify;
 pub mod compact;
 pub mod def;
@@ -18,6 +19,7 @@ pub mod input;
 pub mod outcome;
 mod path_text;
 pub mod policy;
+pub mod pool;
 pub mod ports;
 pub mod prompt;
 pub mod schedule;

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use crate::block::Block;
+use crate::def::Isolation;
 use crate::ids::{AgentId, CallId};
+use crate::policy::Mode;
 
 /// An agent to be started.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,4 +26,22 @@ pub struct Spawn {
     pub cwd: Option<PathBuf>,
     /// A name by which it can be reached.
     pub name: Option<String>,
+    /// What its conversation begins with.
+    pub seed: Seed,
+    /// Whether no call waits for it.
+    pub background: bool,
+    /// A mode in place of the definition's.
+    pub mode: Option<Mode>,
+    /// Where it works, in place of what the definition says.
+    pub isolation: Option<Isolation>,
+}
+
+/// What an agent's conversation begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seed {
+    /// Nothing but its environment.
+    #[default]
+    Empty,
+    /// All that its parent has seen, the reply with the call included (C6).
+    Fork,
 }

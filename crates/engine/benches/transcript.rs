@@ -63,6 +63,9 @@ fn header() -> Header {
         mode: Mode::Default,
         prompt: "prompt".to_owned(),
         resident: true,
+        name: None,
+        background: false,
+        fork: None,
         version: "0.0.0".to_owned(),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use troupe_core::budget::Limits;
+use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
@@ -32,12 +33,40 @@ pub struct Parts {
     pub model: Arc<dyn Model>,
     /// The tools, in the order in which the model is told of them.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Agent definitions; the first is the main agent's.
-    pub defs: Vec<AgentDef>,
+    /// Agent definitions.
+    pub defs: Definitions,
     /// Where transcripts and inboxes go.
     pub journal: Arc<dyn Journal>,
     /// Time and ids.
     pub clock: Arc<dyn Clock>,
+}
+
+/// What agents can be made from.
+#[derive(Clone)]
+pub struct Definitions {
+    /// The main agent's.
+    pub main: Arc<AgentDef>,
+    /// Reads the others, again where their files have changed. Asked at each start of an agent and before each request,
+    /// so it must be cheap.
+    pub read: ReadCatalogue,
+}
+
+/// Reads the definitions that agents can be started from.
+pub type ReadCatalogue = Arc<dyn Fn() -> Arc<Catalogue> + Send + Sync>;
+
+impl Definitions {
+    /// Definitions that never change; the first is the main agent's.
+    pub fn fixed(defs: impl IntoIterator<Item = AgentDef>) -> Self {
+        let mut defs = defs.into_iter();
+        let main = Arc::new(defs.next().unwrap_or_default());
+        let catalogue = Arc::new(Catalogue::of(defs, Vec::new()));
+        Self { main, read: Arc::new(move || Arc::clone(&catalogue)) }
+    }
+
+    /// The definitions of now.
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        (self.read)()
+    }
 }
 
 /// How a session is to run.
@@ -219,9 +248,6 @@ pub enum OpenError {
         /// The newest known one.
         known: u32,
     },
-    /// There is no definition to run.
-    #[error("no agent definition was given")]
-    NoDefinition,
 }
 
 /// Why an input was not taken.
@@ -340,13 +366,13 @@ impl Session {
 
     /// Names of the main agent's tools.
     pub fn tools(&self) -> Vec<String> {
-        let pool = self.shared.pool(self.shared.main_def(), 0);
+        let pool = self.shared.main_pool();
         pool.iter().map(|tool| tool.spec().name.to_string()).collect()
     }
 
-    /// The agent definitions.
-    pub fn definitions(&self) -> &[AgentDef] {
-        &self.shared.parts.defs
+    /// The agent definitions of now.
+    pub fn definitions(&self) -> Arc<Catalogue> {
+        self.shared.parts.defs.catalogue()
     }
 
     /// Listens. With `deltas`, also to the pieces of replies. The first to listen hears all since the session

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
-use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::Origin;
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, InputId, SessionId};
@@ -21,7 +21,7 @@ use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::MemoryJournal;
-use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -175,7 +175,7 @@ impl World {
         Parts {
             model: Arc::clone(&self.model),
             tools: troupe_tools::builtin(troupe_tools::Options::default()),
-            defs: self.defs.clone(),
+            defs: Definitions::fixed(self.defs.clone()),
             journal,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
         }
@@ -203,12 +203,11 @@ pub fn definitions() -> Vec<AgentDef> {
         name: name.to_owned(),
         when: String::new(),
         prompt: prompt.to_owned(),
-        tools: Filter { only: None, without: without.iter().map(|name| (*name).to_owned()).collect() },
-        model: ModelChoice::Inherit,
-        mode: None,
-        allowed: None,
-        omit_instructions: false,
-        limits: Limits::default(),
+        tools: Filter {
+            without: without.iter().map(|name| (*name).to_owned()).collect(),
+            ..Filter::default()
+        },
+        ..AgentDef::default()
     };
     vec![
         def("main", MAIN, &[]),

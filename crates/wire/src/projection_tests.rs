@@ -37,6 +37,9 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         mode: Mode::Default,
         prompt: String::new(),
         resident: false,
+        name: None,
+        background: false,
+        fork: None,
         version: "0".into(),
     })
 }

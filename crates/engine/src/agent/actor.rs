@@ -36,7 +36,7 @@ pub(super) const CANCELLED: &str = "[The agent was stopped before this call ende
 /// An agent at work.
 pub(crate) struct Actor {
     pub(super) shared: Arc<Shared>,
-    pub(super) def: AgentDef,
+    pub(super) def: Arc<AgentDef>,
     pub(super) row: Arc<Row>,
     pub(super) drain: Drain,
     pub(super) writer: Writer,
@@ -85,7 +85,7 @@ enum Next {
 impl Actor {
     pub(crate) fn new(
         shared: Arc<Shared>,
-        def: AgentDef,
+        def: Arc<AgentDef>,
         row: Arc<Row>,
         drain: Drain,
         writer: Writer,
@@ -322,7 +322,8 @@ impl Actor {
         let shared = Arc::clone(&self.shared);
         let config = &shared.config;
         let spawns = self.pool.iter().any(|tool| tool.spawns());
-        let offered = shared.parts.defs.iter().skip(1).filter(|_| spawns);
+        let catalogue = shared.parts.defs.catalogue();
+        let offered = catalogue.offered.iter().filter(|_| spawns);
         // C4: what reads on another's behalf is told of no state but the folder's.
         let status = match &config.prompting.status {
             Some(status) if *self.me() == AgentId::main() && !self.def.omit_instructions => {

@@ -14,7 +14,7 @@ use troupe_core::ports::supervisor::{
 use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
-use super::jobs::Untold;
+use super::jobs::{Hold, Untold};
 use super::{Shared, notice, runner, spawn};
 
 /// The door, as tools hold it.
@@ -51,7 +51,7 @@ impl Supervisor for Door {
             output: shared.paths.output(&id),
             outcome,
         };
-        shared.jobs.enter(job.clone(), sender, cancel.clone());
+        shared.jobs.enter(job.clone(), sender, cancel.clone(), Hold::Waiting);
         let cx = JobCx { id: id.clone(), output: job.output.clone(), cancel: cancel.clone() };
         if !shared.run(runner::shell(Arc::clone(shared), id.clone(), async move { (start.run)(cx).await })) {
             return Err(SpawnError::Ending);

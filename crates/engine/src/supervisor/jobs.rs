@@ -34,7 +34,7 @@ struct Row {
 
 /// Who takes the outcome.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hold {
+pub(crate) enum Hold {
     /// A call waits.
     Waiting,
     /// The owner's inbox will be told.
@@ -57,8 +57,14 @@ impl Jobs {
     }
 
     /// Enters a running job.
-    pub(crate) fn enter(&self, job: Job, sender: watch::Sender<Option<Outcome>>, cancel: CancellationToken) {
-        let row = Row { job: job.clone(), sender, cancel, hold: Hold::Waiting };
+    pub(crate) fn enter(
+        &self,
+        job: Job,
+        sender: watch::Sender<Option<Outcome>>,
+        cancel: CancellationToken,
+        hold: Hold,
+    ) {
+        let row = Row { job: job.clone(), sender, cancel, hold };
         self.table().rows.insert(job.id, row);
     }
 
@@ -206,7 +212,7 @@ mod tests {
             output: "/o".into(),
             outcome,
         };
-        jobs.enter(job, sender, CancellationToken::new());
+        jobs.enter(job, sender, CancellationToken::new(), Hold::Waiting);
         id.into()
     }
 

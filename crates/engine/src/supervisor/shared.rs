@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
-use troupe_core::def::{AgentDef, in_pool};
+use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
-use troupe_core::policy::{Destination, Rules, Update};
+use troupe_core::policy::{Destination, Mode, Rules, Update};
+use troupe_core::pool::{self, Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
 
 use super::Row;
@@ -75,18 +76,24 @@ impl Shared {
         })
     }
 
-    pub(crate) fn main_def(&self) -> &AgentDef {
-        &self.parts.defs[0]
-    }
-
-    /// The tools of an agent at this depth.
-    pub(crate) fn pool(&self, def: &AgentDef, depth: u32) -> Vec<Arc<dyn Tool>> {
-        let most = self.config.ceilings.depth;
+    /// The tools of an agent of this definition.
+    pub(crate) fn pool(&self, def: &AgentDef, at: &PoolStanding) -> Vec<Arc<dyn Tool>> {
         let keep = |tool: &&Arc<dyn Tool>| {
             let name = &*tool.spec().name;
-            self.config.pool.passes(name) && in_pool(name, tool.spawns(), &def.tools, depth, most)
+            self.config.pool.passes(name) && pool::removed(name, tool.spawns(), def, at).is_none()
         };
         self.parts.tools.iter().filter(keep).cloned().collect()
+    }
+
+    /// The tools of the main agent.
+    pub(crate) fn main_pool(&self) -> Vec<Arc<dyn Tool>> {
+        let at = PoolStanding {
+            life: Life::Main,
+            depth: 0,
+            most_depth: self.config.ceilings.depth,
+            mode: Mode::Default,
+        };
+        self.pool(&self.parts.defs.main, &at)
     }
 
     // Agents.

@@ -10,7 +10,7 @@ use troupe_core::block::Block;
 use troupe_core::outcome::Outcome;
 use troupe_core::ports::supervisor::Waiter;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
-use troupe_core::spawn::Spawn;
+use troupe_core::spawn::{Seed, Spawn};
 
 use super::report::{self, Asked};
 use crate::file::path::absolute;
@@ -79,6 +79,10 @@ fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
         model: owned("model"),
         cwd,
         name: None,
+        seed: Seed::Empty,
+        background: false,
+        mode: None,
+        isolation: None,
     })
 }
 

@@ -155,6 +155,10 @@ async fn every_parameter_reaches_the_supervisor() {
         model: Some("small".into()),
         cwd: Some("/w/src".into()),
         name: None,
+        seed: Seed::Empty,
+        background: false,
+        mode: None,
+        isolation: None,
     };
     assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
 

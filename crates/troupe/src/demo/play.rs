@@ -17,7 +17,7 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -160,7 +160,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
     let parts = Parts {
         model: Arc::new(model),
         tools: troupe_tools::builtin(troupe_tools::shell::Options::default()),
-        defs: definitions(&env, true),
+        defs: Definitions::fixed(definitions(&env, true)),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };

@@ -1,7 +1,6 @@
 //! The agents that are built in. The first is the main agent.
 
-use troupe_core::budget::Limits;
-use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
 use troupe_engine::load::Env;
 use troupe_engine::load::variables::{BUILTIN_EXPLORE_PLAN_AGENTS, CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS};
@@ -26,7 +25,7 @@ pub(crate) fn builtin(env: &Env, headless: bool) -> Vec<AgentDef> {
     defs.push(define("general-purpose", include_str!("general.when.md"), GENERAL));
     if on(&BUILTIN_EXPLORE_PLAN_AGENTS, true) {
         defs.push(AgentDef {
-            tools: Filter { only: None, without: WRITES.map(str::to_owned).to_vec() },
+            tools: Filter { without: WRITES.map(str::to_owned).to_vec(), ..Filter::default() },
             omit_instructions: true,
             ..define("Explore", include_str!("explore.when.md"), EXPLORE)
         });
@@ -39,12 +38,7 @@ fn define(name: &str, when: &str, prompt: &str) -> AgentDef {
         name: name.to_owned(),
         when: when.trim_end().to_owned(),
         prompt: prompt.trim_end().to_owned(),
-        tools: Filter::default(),
-        model: ModelChoice::Inherit,
-        mode: None,
-        allowed: None,
-        omit_instructions: false,
-        limits: Limits::default(),
+        ..AgentDef::default()
     }
 }
 

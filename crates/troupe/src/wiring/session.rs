@@ -13,7 +13,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -118,7 +118,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: definitions(&env, headless),
+        defs: Definitions::fixed(definitions(&env, headless)),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };

@@ -66,7 +66,8 @@ pub(super) fn pool<'r>(
         (false, named) => named.filter(|_| !all),
     };
     let bare_rule = |rule: &&str| !rule.contains('(');
-    Filter { only, without: denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect() }
+    let without = denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect();
+    Filter { only, without, agents: None }
 }
 
 /// Tells of tools that `--tools` names and that there are none of. Rules may name tools of other programs:

@@ -1,7 +1,7 @@
 //! What a host's requests are answered with.
 
 use serde_json::{Map, Value, json};
-use troupe_core::def::AgentDef;
+use troupe_core::catalogue::Catalogue;
 use troupe_core::policy::{Listed, Mode, Rules, list};
 use troupe_core::ports::model::ModelInfo;
 use troupe_core::usage::Usage;
@@ -28,7 +28,7 @@ pub(crate) fn failure(id: &str, error: &str) -> Value {
 /// What the answer to `initialize` is made of.
 pub(crate) struct Initialized<'a> {
     pub(crate) product: &'a Product,
-    pub(crate) definitions: &'a [AgentDef],
+    pub(crate) definitions: &'a Catalogue,
     /// The model in use, by the name that it was asked for, and what is known of it.
     pub(crate) model: (&'a str, &'a ModelInfo),
     /// The `hooks` of the request.
@@ -49,7 +49,7 @@ pub(crate) fn initialize(of: &Initialized<'_>) -> Value {
         })
         .collect();
     let agents: Vec<Value> =
-        of.definitions.iter().skip(1).map(|def| json!({"name": def.name, "description": def.when})).collect();
+        of.definitions.offered.iter().map(|def| json!({"name": def.name, "description": def.when})).collect();
     let mut response = json!({
         "commands": commands,
         "agents": agents,
@@ -92,20 +92,15 @@ pub(crate) fn permission_rules(mode: Mode, rules: &Rules) -> Value {
 
 /// How full the context is. Only what the provider counted is known: the last request as a whole; what it is
 /// made of is not told apart.
-pub(crate) fn context_usage(
-    model: &str,
-    info: &ModelInfo,
-    last: Option<Usage>,
-    agents: &[AgentDef],
-) -> Value {
+pub(crate) fn context_usage(model: &str, info: &ModelInfo, last: Option<Usage>, agents: &Catalogue) -> Value {
     let used = last.as_ref().map_or(0, Usage::total);
     let free = info.context_window.saturating_sub(used);
     #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
     let percentage =
         if info.context_window == 0 { 0.0 } else { used as f64 * 100.0 / info.context_window as f64 };
     let agents: Vec<Value> = agents
+        .offered
         .iter()
-        .skip(1)
         // Four characters a token, as an estimate.
         .map(|def| json!({"agentType": def.name, "source": "session", "tokens": def.when.len() / 4}))
         .collect();

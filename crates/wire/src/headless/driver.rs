@@ -278,7 +278,7 @@ impl Driver {
 
     pub(super) fn about(&self) -> About {
         let header = self.engine.header();
-        let agents = self.engine.definitions().iter().skip(1).map(|def| def.name.clone()).collect();
+        let agents = self.engine.definitions().names();
         About {
             cwd: header.map(|header| header.cwd.display().to_string()).unwrap_or_default(),
             tools: self.engine.tools(),

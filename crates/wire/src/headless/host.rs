@@ -118,7 +118,7 @@ impl Driver {
                 let model = self.engine.model();
                 let info = self.engine.model_info(&model);
                 let last = self.projection.last_usage;
-                Ok(control::context_usage(&info.id, &info, last, self.engine.definitions()))
+                Ok(control::context_usage(&info.id, &info, last, &self.engine.definitions()))
             }
             // Beyond the SDK: shortens the conversation now, with words on what to keep.
             "compact" => {
@@ -151,7 +151,7 @@ impl Driver {
         let info = self.engine.model_info(&model);
         control::initialize(&control::Initialized {
             product: &self.options.product,
-            definitions: self.engine.definitions(),
+            definitions: &self.engine.definitions(),
             model: (&model, &info),
             hooks: request.get("hooks"),
         })

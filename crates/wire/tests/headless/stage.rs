@@ -9,10 +9,10 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
-use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
-use troupe_engine::session::{Ceilings, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
@@ -104,7 +104,7 @@ impl Setup {
         let parts = Parts {
             model: Arc::clone(&model) as _,
             tools: tools::all(&gate),
-            defs: vec![definition("main"), definition("helper")],
+            defs: Definitions::fixed([definition("main"), definition("helper")]),
             journal: Arc::clone(&disk) as _,
             clock: Arc::new(SystemClock),
         };
@@ -182,12 +182,8 @@ fn definition(name: &str) -> AgentDef {
         name: name.into(),
         when: "always".into(),
         prompt: "Do it.".into(),
-        tools: Filter::default(),
-        model: ModelChoice::Inherit,
-        mode: None,
-        allowed: None,
         omit_instructions: true,
-        limits: Limits::default(),
+        ..AgentDef::default()
     }
 }
 

@@ -9,7 +9,7 @@ use troupe_core::block::Block;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::JobStart;
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
-use troupe_core::spawn::Spawn;
+use troupe_core::spawn::{Seed, Spawn};
 
 use crate::model::Gate;
 
@@ -116,6 +116,10 @@ async fn agent(cx: &ToolCx, input: &Value) -> ToolOutput {
         model: None,
         cwd: None,
         name: None,
+        seed: Seed::Empty,
+        background: false,
+        mode: None,
+        isolation: None,
     };
     match cx.supervisor.spawn(spawn).await {
         Err(error) => ToolOutput::error(error.to_string()),

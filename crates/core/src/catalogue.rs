@@ -1,0 +1,139 @@
+//! The agent definitions of a session: which are in force, which are shadowed, and what was wrong with files.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::def::AgentDef;
+
+/// The definitions of one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalogue {
+    /// What agents can be started from, built-in ones first; each name once.
+    pub offered: Vec<Arc<AgentDef>>,
+    /// Those of the same names that an offered one stands before.
+    pub shadowed: Vec<Arc<AgentDef>>,
+    /// Files that are no definitions (D3).
+    pub faults: Vec<DefFault>,
+}
+
+/// What was wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefFault {
+    /// The file, or the flag that it came by.
+    pub file: PathBuf,
+    /// The line, where one can be told.
+    pub line: Option<usize>,
+    /// What is wrong, and what would be right.
+    pub what: String,
+    /// Whether the definition is used all the same, without what is wrong.
+    pub used: bool,
+}
+
+impl std::fmt::Display for DefFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file.display(), self.what),
+            None => write!(f, "{}: {}", self.file.display(), self.what),
+        }
+    }
+}
+
+/// The type of an agent for which none is named (A4).
+pub const DEFAULT_TYPE: &str = "general-purpose";
+
+/// Other names of types (D8).
+const ALIASES: [(&str, &str); 3] =
+    [("general", DEFAULT_TYPE), ("claude-code-guide", "guide"), ("worker", DEFAULT_TYPE)];
+
+impl Catalogue {
+    /// Puts definitions together: of equal names the one of the strongest source is offered, of equal sources the
+    /// later one.
+    pub fn of(defs: impl IntoIterator<Item = AgentDef>, faults: Vec<DefFault>) -> Self {
+        let mut offered: Vec<Arc<AgentDef>> = Vec::new();
+        let mut shadowed = Vec::new();
+        for def in defs.into_iter().map(Arc::new) {
+            match offered.iter_mut().find(|there| there.name == def.name) {
+                None => offered.push(def),
+                Some(there) if rank(&def) >= rank(there) => {
+                    shadowed.push(std::mem::replace(there, def));
+                }
+                Some(_) => shadowed.push(def),
+            }
+        }
+        Self { offered, shadowed, faults }
+    }
+
+    /// The definition of this type: by its name, ignoring case, or by another name of it (D8).
+    pub fn find(&self, name: &str) -> Option<&Arc<AgentDef>> {
+        let exact = |name: &str| self.offered.iter().find(|def| def.name == name);
+        let folded = |name: &str| self.offered.iter().find(|def| def.name.eq_ignore_ascii_case(name));
+        let alias = || ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        exact(name).or_else(|| folded(name)).or_else(|| alias().and_then(|(_, name)| exact(name)))
+    }
+
+    /// The names that there are.
+    pub fn names(&self) -> Vec<String> {
+        self.offered.iter().map(|def| def.name.clone()).collect()
+    }
+}
+
+/// The order of sources (D1).
+fn rank(def: &AgentDef) -> u8 {
+    use crate::def::Source;
+    match def.source {
+        Source::BuiltIn => 0,
+        Source::Plugin { .. } => 1,
+        Source::User(_) => 2,
+        Source::Project(_) => 3,
+        Source::Flag => 4,
+        Source::Managed(_) => 5,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::def::Source;
+
+    fn def(name: &str, when: &str, source: Source) -> AgentDef {
+        AgentDef { name: name.into(), when: when.into(), source, ..AgentDef::default() }
+    }
+
+    // proves: D1
+    #[test]
+    fn the_strongest_source_of_a_name_wins_in_any_order() {
+        let sources = [
+            Source::BuiltIn,
+            Source::Plugin { plugin: "p".into(), file: "/p".into() },
+            Source::User("/u".into()),
+            Source::Project("/w".into()),
+            Source::Flag,
+            Source::Managed("/m".into()),
+        ];
+        for (weaker, weak) in sources.iter().enumerate() {
+            for strong in &sources[weaker + 1..] {
+                let pair = [def("a", "weak", weak.clone()), def("a", "strong", strong.clone())];
+                let reversed = [pair[1].clone(), pair[0].clone()];
+                for defs in [pair, reversed] {
+                    let catalogue = Catalogue::of(defs, Vec::new());
+                    assert_eq!(catalogue.find("a").map(|def| &*def.when), Some("strong"));
+                    assert_eq!(catalogue.shadowed.len(), 1);
+                }
+            }
+        }
+    }
+
+    // proves: D8
+    #[test]
+    fn a_type_is_found_by_name_then_ignoring_case_then_by_another_name() {
+        let defs = ["general-purpose", "guide", "Explore", "explore"];
+        let catalogue = Catalogue::of(defs.map(|name| def(name, name, Source::BuiltIn)), Vec::new());
+        let found = |name| catalogue.find(name).map(|def| &*def.name);
+        assert_eq!(found("explore"), Some("explore"));
+        assert_eq!(found("EXPLORE"), Some("Explore"));
+        assert_eq!(found("general"), Some("general-purpose"));
+        assert_eq!(found("Worker"), Some("general-purpose"));
+        assert_eq!(found("claude-code-guide"), Some("guide"));
+        assert_eq!(found("nobody"), None);
+    }
+}

@@ -1,0 +1,203 @@
+//! Which tools an agent gets: three filters in order (P1), each with the name under which a person is told of it.
+
+use crate::def::AgentDef;
+use crate::policy::Mode;
+
+/// How an agent came to be, as far as its tools go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// The main agent.
+    Main,
+    /// A call waits for it.
+    Foreground,
+    /// No call waits for it.
+    Background,
+    /// A member of a team, within the process.
+    Teammate,
+}
+
+/// Where an agent stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How it came to be.
+    pub life: Life,
+    /// 0 for the main agent.
+    pub depth: u32,
+    /// How deep agents may nest.
+    pub most_depth: u32,
+    /// Its permission mode.
+    pub mode: Mode,
+}
+
+/// Which filter took a tool away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removed {
+    /// No agent below the main one gets it.
+    ForAll,
+    /// Agents nest no deeper.
+    Depth,
+    /// Agents of this kind don't get it: only built-in ones do.
+    Custom,
+    /// Agents in the background don't get it.
+    Background,
+    /// The definition takes it away.
+    Disallowed,
+    /// The definition names others.
+    NotNamed,
+}
+
+impl Removed {
+    /// The filter, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::ForAll => "not for agents below the main one",
+            Self::Depth => "agents nest no deeper",
+            Self::Custom => "not for agents that are not built in",
+            Self::Background => "not in the background",
+            Self::Disallowed => "disallowedTools",
+            Self::NotNamed => "not in tools",
+        }
+    }
+}
+
+/// Tools that act on the session or ask its person (first filter).
+const NOT_FOR_CHILDREN: &[&str] = &[
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "AskUserQuestion",
+    "TeamCreate",
+    "TeamDelete",
+    "Workflow",
+    "ScheduleWakeup",
+];
+
+/// Tools that only built-in agents get (second filter).
+const NOT_FOR_CUSTOM: &[&str] = &["CronCreate", "CronDelete", "CronList"];
+
+/// What an agent in the background keeps (second filter), besides MCP tools.
+const BACKGROUND: &[&str] = &[
+    "Read",
+    "WebSearch",
+    "TodoWrite",
+    "Grep",
+    "WebFetch",
+    "Glob",
+    "Bash",
+    "PowerShell",
+    "Edit",
+    "Write",
+    "NotebookEdit",
+    "Skill",
+    "StructuredOutput",
+    "ToolSearch",
+    "SendMessage",
+    "Monitor",
+    "TaskOutput",
+    "TaskStop",
+    "EnterWorktree",
+    "ExitWorktree",
+    "Agent",
+];
+
+/// What a member of a team gets besides.
+const TEAMMATE: &[&str] = &[
+    "EnterPlanMode",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
+];
+
+/// What took the tool away from an agent of this definition; none where it has it. `spawns` marks the tool that
+/// starts agents.
+pub fn removed(tool: &str, spawns: bool, def: &AgentDef, at: &Standing) -> Option<Removed> {
+    if at.life == Life::Main {
+        return (spawns && at.most_depth == 0).then_some(Removed::Depth).or_else(|| by_definition(tool, def));
+    }
+    let member = at.life == Life::Teammate && TEAMMATE.contains(&tool);
+    let plans = tool == "ExitPlanMode" && at.mode == Mode::Plan && at.life == Life::Teammate;
+    if NOT_FOR_CHILDREN.contains(&tool) && !member && !plans {
+        return Some(Removed::ForAll);
+    }
+    if spawns && at.depth >= at.most_depth {
+        return Some(Removed::Depth);
+    }
+    let custom = def.source != crate::def::Source::BuiltIn;
+    if custom && NOT_FOR_CUSTOM.contains(&tool) && !member {
+        return Some(Removed::Custom);
+    }
+    let limited = matches!(at.life, Life::Background | Life::Teammate);
+    if limited && !is_mcp(tool) && !BACKGROUND.contains(&tool) && !member && !plans {
+        return Some(Removed::Background);
+    }
+    by_definition(tool, def)
+}
+
+/// The third filter, which MCP tools pass (P2).
+fn by_definition(tool: &str, def: &AgentDef) -> Option<Removed> {
+    if is_mcp(tool) {
+        return None;
+    }
+    if def.tools.without.iter().any(|name| name == tool) {
+        return Some(Removed::Disallowed);
+    }
+    (!def.tools.passes(tool)).then_some(Removed::NotNamed)
+}
+
+fn is_mcp(tool: &str) -> bool {
+    tool.starts_with("mcp__")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::def::{Filter, Source};
+
+    fn at(life: Life, depth: u32) -> Standing {
+        Standing { life, depth, most_depth: 3, mode: Mode::Default }
+    }
+
+    fn custom(tools: Filter) -> AgentDef {
+        AgentDef { tools, source: Source::Project("/a.md".into()), ..AgentDef::default() }
+    }
+
+    // proves: P1
+    #[test]
+    fn the_filters_apply_in_order() {
+        let all = AgentDef::default();
+        let child = |tool| removed(tool, tool == "Agent", &all, &at(Life::Foreground, 1));
+        assert_eq!(removed("AskUserQuestion", false, &all, &at(Life::Main, 0)), None);
+        assert_eq!(child("Bash"), None);
+        assert_eq!(child("AskUserQuestion"), Some(Removed::ForAll));
+        assert_eq!(child("CronCreate"), None);
+        let custom_all = custom(Filter::default());
+        let standing = at(Life::Foreground, 1);
+        assert_eq!(removed("CronCreate", false, &custom_all, &standing), Some(Removed::Custom));
+        assert_eq!(removed("Agent", true, &all, &at(Life::Foreground, 2)), None);
+        assert_eq!(removed("Agent", true, &all, &at(Life::Foreground, 3)), Some(Removed::Depth));
+        let background = at(Life::Background, 1);
+        assert_eq!(removed("TaskCreate", false, &all, &background), Some(Removed::Background));
+        assert_eq!(removed("TaskCreate", false, &all, &at(Life::Teammate, 1)), None);
+        assert_eq!(removed("TaskStop", false, &all, &background), None);
+        let some = custom(Filter {
+            only: Some(vec!["Read".into(), "Bash".into()]),
+            without: vec!["Bash".into()],
+            agents: None,
+        });
+        assert_eq!(removed("Read", false, &some, &standing), None);
+        assert_eq!(removed("Bash", false, &some, &standing), Some(Removed::Disallowed));
+        assert_eq!(removed("Edit", false, &some, &standing), Some(Removed::NotNamed));
+    }
+
+    // proves: P2
+    #[test]
+    fn tools_of_mcp_pass_what_the_definition_says() {
+        let some = custom(Filter { only: Some(vec!["Read".into()]), ..Filter::default() });
+        assert_eq!(removed("mcp__docs__find", false, &some, &at(Life::Background, 1)), None);
+        let plan = Standing { mode: Mode::Plan, ..at(Life::Teammate, 1) };
+        assert_eq!(removed("ExitPlanMode", false, &AgentDef::default(), &plan), None);
+    }
+}
