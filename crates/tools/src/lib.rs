@@ -21,7 +21,7 @@ pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(troupe::Agent::new()),
         Arc::new(question::AskUserQuestion::default()),
-        Arc::new(shell::Bash::new(options)),
+        Arc::new(shell::Bash::new(options.clone())),
         Arc::new(plan::EnterPlanMode::default()),
         Arc::new(plan::ExitPlanMode::default()),
         Arc::new(search::Glob::new()),
@@ -31,6 +31,9 @@ pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
         Arc::new(todo::TodoWrite::new()),
     ];
     tools.extend(file::tools());
+    if options.background && options.monitor {
+        tools.push(Arc::new(shell::Monitor::new(options)));
+    }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools
 }

@@ -263,7 +263,12 @@ impl Scope {
 impl Matcher {
     fn covers_tool(&self, tool: &str, input: &Value) -> bool {
         match self {
-            Self::Every(name) => name.matches(tool) || (is_edit_tool(tool) && name.matches("Edit")),
+            Self::Every(name) => {
+                name.matches(tool)
+                    || (is_edit_tool(tool) && name.matches("Edit"))
+                    // It runs commands as Bash does, under the same rules.
+                    || (tool == "Monitor" && name.matches("Bash"))
+            }
             Self::Param { tool: own, key, value } => {
                 own == tool
                     && input.get(key).is_some_and(|given| match given {

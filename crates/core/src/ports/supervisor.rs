@@ -142,6 +142,21 @@ pub struct JobStart {
     pub run: Box<dyn FnOnce(JobCx) -> BoxFuture<'static, Outcome> + Send>,
 }
 
+/// What a running job has to say to its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobNews {
+    /// Who is told.
+    pub owner: AgentId,
+    /// The job.
+    pub job: JobId,
+    /// Counts what the job has told: the same number is the same news.
+    pub number: u64,
+    /// What the job is, for people.
+    pub title: String,
+    /// What it says; not trusted.
+    pub text: String,
+}
+
 /// Why nothing was started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpawnError {
@@ -228,6 +243,14 @@ pub trait Supervisor: Send + Sync {
 
     /// Marks the end of a background job as told, so that no notice follows.
     fn mark_told(&self, owner: &AgentId, id: &JobId);
+
+    /// Tells the owner of a running job something, at its next safe point.
+    ///
+    /// # Errors
+    /// In words, when it could not be told: the owner has ended, or too much waits for it.
+    fn tell(&self, _news: JobNews) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(std::future::ready(Err("nobody listens".to_owned())))
+    }
 
     /// Asks a person; waits for the answer, which is a denial where nobody can be asked.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;

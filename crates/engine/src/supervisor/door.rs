@@ -9,7 +9,7 @@ use troupe_core::ids::{AgentId, JobId};
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::{Answer, Question, Unreadable};
 use troupe_core::ports::supervisor::{
-    Job, JobCx, JobError, JobStart, Release, SpawnError, Supervisor, Waiter,
+    Job, JobCx, JobError, JobNews, JobStart, Release, SpawnError, Supervisor, Waiter,
 };
 use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
@@ -90,6 +90,13 @@ impl Supervisor for Door {
                 }
             });
         }
+    }
+
+    fn tell(&self, news: JobNews) -> BoxFuture<'_, Result<(), String>> {
+        Box::pin(async move {
+            let row = self.0.row(&news.owner).ok_or("its owner has ended")?;
+            row.inbox.send(notice::news(&news)).await.map_err(|error| error.to_string())
+        })
     }
 
     fn ask(&self, mut question: Question) -> BoxFuture<'_, Answer> {

@@ -7,11 +7,14 @@ use troupe_core::entry::Origin;
 use troupe_core::ids::{InputId, JobId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::outcome::{Ending, Outcome};
+use troupe_core::ports::supervisor::JobNews;
 
 use super::jobs::Untold;
 
 /// Most characters of a title or a text in a notice.
 const CAP: usize = 2_000;
+/// Most characters of what a running job says at once.
+const NEWS_CAP: usize = 8_000;
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
@@ -24,7 +27,7 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     let mut text = String::from("<task-notification>\n");
     // Writing to a string can't fail.
     let mut field = |name: &str, value: &str| {
-        let _ = writeln!(text, "<{name}>{}</{name}>", escape(value));
+        let _ = writeln!(text, "<{name}>{}</{name}>", escape(value, CAP));
     };
     field("task-id", job.id.as_str());
     if let Some(call) = &job.call {
@@ -56,6 +59,23 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     }
 }
 
+/// What a running job has to say.
+pub(crate) fn news(news: &JobNews) -> Prompt {
+    let text = format!(
+        "<task-event>\n<task-id>{}</task-id>\n<summary>{}</summary>\n<event>\n{}\n</event>\n</task-event>",
+        news.job,
+        escape(&news.title, CAP),
+        escape(&news.text, NEWS_CAP)
+    );
+    Prompt {
+        id: InputId::new(format!("event-{}-{}", news.job, news.number)),
+        blocks: vec![Block::text(text)],
+        from: Origin::Job(news.job.clone()),
+        when: When::Next,
+        starts_turn: true,
+    }
+}
+
 /// The id of a job's notice: there is at most one.
 pub(crate) fn id(job: &JobId) -> InputId {
     InputId::new(format!("job-{job}"))
@@ -78,8 +98,8 @@ fn end_in_words(outcome: &Outcome) -> String {
 }
 
 /// Keeps a text from closing its tag, and from being too long.
-fn escape(text: &str) -> String {
-    let cut: String = text.chars().take(CAP).collect();
+fn escape(text: &str, most: usize) -> String {
+    let cut: String = text.chars().take(most).collect();
     let mark = if cut.len() < text.len() { "…" } else { "" };
     format!("{}{mark}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
 }

@@ -2,6 +2,8 @@
 //! output spool ([`spool`]) and an end that leaves nothing behind ([`sweep`]).
 
 mod exit;
+mod lines;
+mod monitor;
 mod options;
 mod orphans;
 pub mod parse;
@@ -20,6 +22,7 @@ mod tool;
 #[cfg(test)]
 mod run_tests;
 
+pub use monitor::Monitor;
 pub use options::Options;
 pub use orphans::end_orphans;
 pub(crate) use render::last_chars;

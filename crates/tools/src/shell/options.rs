@@ -31,6 +31,8 @@ pub struct Options {
     pub read_back_chars: usize,
     /// Whether commands may run in the background.
     pub background: bool,
+    /// Whether there is a tool that watches commands (`MONITOR_TOOL`).
+    pub monitor: bool,
     /// The rc file whose aliases and functions apply, if any (`~/.bashrc`).
     pub rc_file: Option<PathBuf>,
     /// A script to source before each command (`CLAUDE_ENV_FILE`).
@@ -52,6 +54,7 @@ impl Default for Options {
             inline_chars: 30_000,
             read_back_chars: 30_000,
             background: true,
+            monitor: true,
             rc_file: None,
             env_file: None,
             git_settings: 0,

@@ -21,6 +21,7 @@ use troupe_core::ports::supervisor::JobCx;
 use troupe_core::ports::tool::Reporter;
 
 use super::exit::Meaning;
+use super::lines::Lines;
 use super::process::{Group, Launch, mark};
 use super::prologue::{LastFolder, Prologue};
 use super::sandbox::{Inside, Refused};
@@ -57,6 +58,8 @@ pub(super) struct Plan {
     pub(super) meaning: Meaning,
     pub(super) background: bool,
     pub(super) report: Reporter,
+    /// Who hears of each line, if anybody does.
+    pub(super) lines: Option<Lines>,
 }
 
 /// The runner's end of what connects it with the call.
@@ -118,7 +121,7 @@ pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     let mut job = Job {
         child: process.child,
         group: process.group,
-        output: Output::new(process.output, spool, plan.report.clone()),
+        output: Output::new(process.output, spool, plan.report.clone(), plan.lines),
         status: None,
         background: plan.background,
         deadline: Instant::now() + plan.limit,
@@ -285,11 +288,12 @@ struct Output {
     spool: Spool,
     report: Reporter,
     reported: Instant,
+    lines: Option<Lines>,
 }
 
 impl Output {
-    fn new(pipe: pipe::Receiver, spool: Spool, report: Reporter) -> Self {
-        Self { pipe, open: true, buffer: vec![0; CHUNK], spool, report, reported: Instant::now() }
+    fn new(pipe: pipe::Receiver, spool: Spool, report: Reporter, lines: Option<Lines>) -> Self {
+        Self { pipe, open: true, buffer: vec![0; CHUNK], spool, report, reported: Instant::now(), lines }
     }
 
     /// Takes in output until `until` is over; none if there was too much before that.
@@ -338,6 +342,9 @@ impl Output {
         }
         let chunk = &self.buffer[..length];
         self.spool.push(chunk).await;
+        if let Some(lines) = &mut self.lines {
+            lines.take(chunk);
+        }
         if self.reported.elapsed() >= REPORT_EVERY {
             self.reported = Instant::now();
             self.report.tell(last_line(chunk));

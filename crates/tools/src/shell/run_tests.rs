@@ -35,6 +35,7 @@ async fn run_in(folder: &Path, command: &str, bounds: Bounds, background: bool) 
         meaning: Meaning::Failure,
         background,
         report: Reporter::silent(),
+        lines: None,
     };
     let (started, _started) = oneshot::channel();
     let (_ask, to_background) = oneshot::channel();

@@ -30,7 +30,7 @@ use super::spool::{Bounds, SpoolError};
 /// How long a job gets to end after it was asked to: the processes' own grace, the kill, and the output.
 const END_LIMIT: Duration = TERM_GRACE.saturating_add(Duration::from_secs(3));
 /// How long a job gets to start, or to move to the background: a write to disk.
-const HANDOVER_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const HANDOVER_LIMIT: Duration = Duration::from_secs(30);
 /// Most characters of a command or description that stand for a call.
 const TITLE_CHARS: usize = 100;
 
@@ -42,19 +42,19 @@ pub struct Bash {
 }
 
 /// One call's input.
-struct Request {
-    command: String,
+pub(super) struct Request {
+    pub(super) command: String,
     parsed: Command,
-    title: String,
-    limit: Duration,
-    background: bool,
+    pub(super) title: String,
+    pub(super) limit: Duration,
+    pub(super) background: bool,
     /// The sandbox that the command runs in.
     sandbox: Option<Arc<ShellSandbox>>,
 }
 
 /// The call's end of what connects it with the job's runner.
-struct CallLink {
-    started: oneshot::Receiver<Result<(), String>>,
+pub(super) struct CallLink {
+    pub(super) started: oneshot::Receiver<Result<(), String>>,
     to_background: oneshot::Sender<oneshot::Sender<Result<(), SpoolError>>>,
     finished: oneshot::Receiver<Finished>,
 }
@@ -101,7 +101,7 @@ impl Bash {
         Self { spec, options, snapshot: OnceCell::new() }
     }
 
-    fn read(&self, input: &Value) -> Result<Request, BadInput> {
+    pub(super) fn read(&self, input: &Value) -> Result<Request, BadInput> {
         let command = command_of(input)?.to_owned();
         let background = self.options.background
             && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(false);
@@ -157,7 +157,7 @@ impl Bash {
         self.in_foreground(cx, &request, meaning, waiter, call_link).await
     }
 
-    async fn prologue(&self, cx: &ToolCx, request: &Request) -> std::io::Result<Option<Prologue>> {
+    pub(super) async fn prologue(&self, cx: &ToolCx, request: &Request) -> std::io::Result<Option<Prologue>> {
         let snapshot = match &self.options.rc_file {
             None => None,
             Some(rc) => {
@@ -176,7 +176,13 @@ impl Bash {
         })
     }
 
-    fn plan(&self, cx: &ToolCx, request: &Request, prologue: Option<Prologue>, meaning: Meaning) -> Plan {
+    pub(super) fn plan(
+        &self,
+        cx: &ToolCx,
+        request: &Request,
+        prologue: Option<Prologue>,
+        meaning: Meaning,
+    ) -> Plan {
         let launch = Launch {
             program: self.options.program.clone(),
             command: request.command.clone(),
@@ -208,6 +214,7 @@ impl Bash {
             meaning,
             background: request.background,
             report: cx.report.clone(),
+            lines: None,
         }
     }
 
@@ -298,7 +305,7 @@ fn command_of(input: &Value) -> Result<&str, BadInput> {
     Ok(command)
 }
 
-fn title_of(input: &Value) -> String {
+pub(super) fn title_of(input: &Value) -> String {
     let word = |key| input.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
     let text = word("description").or_else(|| word("command")).unwrap_or("Bash");
     let line = text.lines().next().unwrap_or_default();
@@ -306,7 +313,7 @@ fn title_of(input: &Value) -> String {
     if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 
-fn links() -> (Link, CallLink) {
+pub(super) fn links() -> (Link, CallLink) {
     let (started_tx, started) = oneshot::channel();
     let (to_background, asked) = oneshot::channel();
     let (finished_tx, finished) = oneshot::channel();
@@ -333,7 +340,7 @@ async fn in_background(waiter: Waiter, link: CallLink) -> ToolOutput {
     not_started(&why_not)
 }
 
-fn not_started(why: &str) -> ToolOutput {
+pub(super) fn not_started(why: &str) -> ToolOutput {
     ToolOutput::error(format!("the command was not run: {why}"))
 }
 

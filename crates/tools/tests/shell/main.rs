@@ -3,6 +3,7 @@
 
 mod ending;
 mod folder;
+mod monitor;
 mod output;
 mod supervisor;
 mod task;

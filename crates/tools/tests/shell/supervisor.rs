@@ -11,7 +11,7 @@ use troupe_core::ids::{AgentId, JobId};
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{
-    Job, JobCx, JobError, JobStart, Release, SpawnError, Supervisor, Waiter,
+    Job, JobCx, JobError, JobNews, JobStart, Release, SpawnError, Supervisor, Waiter,
 };
 use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx, ToolOutput};
 use troupe_core::spawn::Spawn;
@@ -30,6 +30,7 @@ pub(crate) struct World {
     tasks: Mutex<JoinSet<()>>,
     pub(crate) released: Mutex<Vec<(JobId, Release)>>,
     pub(crate) told: Mutex<Vec<JobId>>,
+    pub(crate) news: Mutex<Vec<JobNews>>,
 }
 
 impl World {
@@ -40,6 +41,7 @@ impl World {
             tasks: Mutex::default(),
             released: Mutex::default(),
             told: Mutex::default(),
+            news: Mutex::default(),
         })
     }
 
@@ -134,6 +136,11 @@ impl Supervisor for Door {
 
     fn mark_told(&self, _owner: &AgentId, id: &JobId) {
         self.0.told.lock().unwrap().push(id.clone());
+    }
+
+    fn tell(&self, news: JobNews) -> BoxFuture<'_, Result<(), String>> {
+        self.0.news.lock().unwrap().push(news);
+        Box::pin(async { Ok(()) })
     }
 
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
