@@ -105,6 +105,8 @@ pub enum Notice {
         /// Context tokens before.
         before: u64,
     },
+    /// What an agent is doing, in a line of its own words.
+    Activity(String),
     /// A line for people.
     Warning(String),
 }

@@ -92,8 +92,20 @@ pub struct Config {
     pub limits: Limits,
     /// Ceilings of the harness.
     pub ceilings: Ceilings,
+    /// What a model is asked about agents in the background.
+    pub watching: Watching,
     /// The program's version, for the transcripts.
     pub version: String,
+}
+
+/// What a model is asked about agents in the background, beside their work; it costs money, so all of it is off
+/// unless somebody wants it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watching {
+    /// Each half minute, what the agent is doing (B6).
+    pub activity: bool,
+    /// At its end, whether what it did is in order (B8).
+    pub handoff: bool,
 }
 
 /// Where a session works and where its files lie.

@@ -199,7 +199,7 @@ impl Projection {
                 let found = self.tasks.change(agent, id, change, event.at, header.as_deref(), job);
                 self.due.extend(found);
             }
-            EventKind::Notice(notice) => self.notice(agent, notice),
+            EventKind::Notice(notice) => self.notice(agent, notice, event.at),
             // The entry told of it already; an end without one is for `halt`.
             EventKind::Ended(_) => {}
         }
@@ -448,7 +448,7 @@ impl Projection {
         self.push(frame);
     }
 
-    fn notice(&mut self, agent: &AgentId, notice: &Notice) {
+    fn notice(&mut self, agent: &AgentId, notice: &Notice, at: Time) {
         match notice {
             Notice::Retry(retry) => self.push(frames::api_retry(&self.session, retry)),
             Notice::Denied { call, tool, reason } => {
@@ -463,6 +463,10 @@ impl Projection {
                 if agent.is_main() {
                     self.push(frames::compact_boundary(&self.session, *auto, *before));
                 }
+            }
+            Notice::Activity(line) => {
+                let due = self.tasks.said(agent, line, at);
+                self.due.extend(due);
             }
             Notice::Warning(text) => self.push(frames::informational(&self.session, text)),
         }

@@ -137,6 +137,12 @@ impl Tasks {
         frame.into_iter().map(Due::Frame).collect()
     }
 
+    /// An agent said what it is doing.
+    pub(crate) fn said(&self, agent: &AgentId, line: &str, at: Time) -> Option<Due> {
+        let task = self.open.get(&JobId::new(agent.as_str()))?;
+        Some(Due::Frame(frames::activity(&self.session, task, line, at)))
+    }
+
     /// An agent's transcript says that it ended; counts only if the end of its job was missed.
     pub(crate) fn closed(&mut self, agent: &AgentId, envelope: &Envelope) {
         let id = JobId::new(agent.as_str());

@@ -10,6 +10,8 @@ pub use fragment::{
 };
 pub use plan::plan_due;
 
+/// Asks an agent what it is doing.
+pub const ACTIVITY: &str = include_str!("activity.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");
 /// The system prompt of `general-purpose`.

@@ -4,20 +4,18 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use serde_json::json;
 use troupe_core::CancellationToken;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::classify::{Case, DECIDE, Ruling, SYSTEM, case_text, decide_tool, ruling};
 use troupe_core::event::{EventKind, Notice};
-use troupe_core::fold::Fold;
 use troupe_core::policy::{Asking, Mode};
-use troupe_core::ports::model::{Delta, Message, Model, ModelInfo, Request, Role};
-use troupe_core::usage::Usage;
+use troupe_core::ports::model::{Message, Request, Role};
 
 use super::actor::Actor;
 use super::gate::Ready;
+use super::inquiry::{self, Answer};
 
 /// The name under which a script holds its replies.
 const CLASSIFIER: &str = "classifier";
@@ -66,14 +64,7 @@ pub(super) struct Ruled {
     pub(super) ruling: Ruling,
     /// What it was judged on.
     pub(super) access: Vec<Access>,
-    spent: Option<Box<Spent>>,
-}
-
-/// What the request cost.
-struct Spent {
-    info: ModelInfo,
-    usage: Usage,
-    api_ms: u64,
+    answer: Box<Answer>,
 }
 
 /// What an earlier ruling leaves to be done about a call that is to be asked about.
@@ -154,28 +145,19 @@ impl Actor {
         let info = model.info(&self.classifier_model());
         let cancel = cancel.child_token();
         async move {
-            let asked = clock.now();
-            let (fold, failure) = stream(&*model, request, cancel).await;
-            let (usage, ruling) = if let Some(why) = failure {
-                (fold.cut().usage, Ruling::Ask(why))
-            } else {
-                let reply = fold.finish();
-                let unclear = || Ruling::Ask("its answer could not be understood".to_owned());
-                (reply.usage, ruling(&reply).unwrap_or_else(unclear))
+            let answer = inquiry::ask(model, clock, info, request, LIMIT, cancel).await;
+            let unclear = || Ruling::Ask("its answer could not be understood".to_owned());
+            let ruling = match &answer.reply {
+                Ok(reply) => ruling(reply).unwrap_or_else(unclear),
+                Err(why) => Ruling::Ask(why.clone()),
             };
-            let api_ms = clock.now().since(asked);
-            let spent = (usage.total() > 0).then(|| Box::new(Spent { info, usage, api_ms }));
-            Ruled { ruling, access, spent }
+            Ruled { ruling, access, answer: Box::new(answer) }
         }
     }
 
     /// Books what judging a call cost.
     pub(super) fn book_ruling(&self, ruled: &mut Ruled) {
-        let Some(spent) = ruled.spent.take() else { return };
-        let Spent { info, usage, api_ms } = *spent;
-        let cost = info.price.map_or(0.0, |price| price.of(&usage));
-        self.row.account.book(&usage, cost);
-        self.shared.book(|totals| totals.book(&info, &usage, cost, api_ms));
+        ruled.answer.book(&self.shared, &self.row.account);
     }
 
     /// Counts a ruling; what a person may want to know of it is told.
@@ -198,26 +180,6 @@ pub(super) fn denial(why: &str) -> String {
     format!(
         "The classifier of mode auto denied this call: {why} Don't try the same by another way; go on without it, or say what you need."
     )
-}
-
-/// The reply, and why it is not a whole one.
-async fn stream(model: &dyn Model, request: Request, cancel: CancellationToken) -> (Fold, Option<String>) {
-    let mut fold = Fold::default();
-    let _guard = cancel.clone().drop_guard();
-    let mut stream = model.stream(request, cancel);
-    let read = async {
-        while let Some(delta) = stream.next().await {
-            match delta {
-                Ok(Delta::Retry(_)) => fold = Fold::default(),
-                Ok(delta) => fold.apply(&delta),
-                Err(error) => return Some(format!("it could not be asked ({error})")),
-            }
-        }
-        None
-    };
-    let ended = tokio::time::timeout(LIMIT, read).await;
-    let failure = ended.unwrap_or_else(|_| Some(format!("it gave no answer within {} s", LIMIT.as_secs())));
-    (fold, failure)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod classify;
 mod compact;
 mod decided;
 mod gate;
+pub(crate) mod inquiry;
 mod lost;
 mod passed;
 mod plan;
@@ -18,3 +19,4 @@ mod sample;
 
 pub(crate) use actor::Actor;
 pub(crate) use classify::Denials;
+pub(crate) use sample::MAX_OUTPUT;

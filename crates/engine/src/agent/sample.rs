@@ -14,7 +14,7 @@ use troupe_core::ports::model::{Delta, Fault, Message, ModelError, Request};
 use super::actor::{Actor, Halt};
 
 /// Output tokens that a reply may have, where the model allows it.
-const MAX_OUTPUT: u32 = 32_000;
+pub(crate) const MAX_OUTPUT: u32 = 32_000;
 /// Compactions in a row, without a reply between, before the agent gives up.
 pub(super) const MAX_COMPACTIONS: u32 = 2;
 

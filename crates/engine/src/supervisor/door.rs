@@ -157,7 +157,7 @@ pub(super) fn record(shared: &Shared, id: &JobId, outcome: Outcome) -> Option<Un
 }
 
 /// Puts the notice into the owner's inbox, or, when the owner has ended, into the main agent's (B3).
-async fn tell(shared: &Arc<Shared>, untold: &Untold) {
+pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
     let mut prompt = notice::prompt(untold);
     let mut to = untold.job.owner.clone();
     loop {

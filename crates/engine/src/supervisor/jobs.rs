@@ -49,6 +49,8 @@ pub(crate) enum Hold {
 pub(crate) struct Untold {
     pub(crate) job: Job,
     pub(crate) outcome: Outcome,
+    /// What the owner is to know before the result.
+    pub(crate) remark: Option<String>,
 }
 
 impl Jobs {
@@ -79,7 +81,8 @@ impl Jobs {
         let mut table = self.table();
         let row = table.rows.get_mut(id)?;
         row.sender.send_replace(Some(outcome.clone()));
-        let untold = (row.hold == Hold::Inbox).then(|| Untold { job: row.job.clone(), outcome });
+        let untold =
+            (row.hold == Hold::Inbox).then(|| Untold { job: row.job.clone(), outcome, remark: None });
         match row.hold {
             Hold::Inbox => row.hold = Hold::Notified,
             Hold::Waiting | Hold::Notified | Hold::Told => {}
@@ -107,7 +110,7 @@ impl Jobs {
             }
             Release::Detached => {
                 row.hold = if outcome.is_some() { Hold::Notified } else { Hold::Inbox };
-                outcome.map(|outcome| Untold { job: row.job.clone(), outcome })
+                outcome.map(|outcome| Untold { job: row.job.clone(), outcome, remark: None })
             }
         }
     }

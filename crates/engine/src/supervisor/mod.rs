@@ -1,7 +1,9 @@
 //! Who starts, links, addresses and stops agents and jobs.
 
 pub(crate) mod account;
+mod activity;
 pub(crate) mod door;
+mod handoff;
 pub(crate) mod jobs;
 mod notice;
 mod questions;

@@ -18,7 +18,7 @@ const NEWS_CAP: usize = 8_000;
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
-    let Untold { job, outcome } = untold;
+    let Untold { job, outcome, remark } = untold;
     let status = match outcome.ending() {
         Ending::Completed => "completed",
         Ending::Failed => "failed",
@@ -35,6 +35,9 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     }
     field("status", status);
     field("summary", &format!("{} {}", job.title, end_in_words(outcome)));
+    if let Some(remark) = remark {
+        field("remark", remark);
+    }
     match outcome {
         Outcome::Agent(envelope) => {
             field("result", &envelope.text);

@@ -17,8 +17,8 @@ use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
-use super::door::{end, record};
-use super::{Row, Shared};
+use super::door::{end, record, tell};
+use super::{Row, Shared, handoff};
 use crate::store::{StoreError, Writer, load};
 
 /// How long the jobs of a failed agent may take to end.
@@ -73,9 +73,15 @@ pub(super) fn agent(
             }
         };
         guard.open = None;
-        if let Some(job) = job {
-            end(&guard.shared, &job, Outcome::Agent(Box::new(envelope))).await;
+        let Some(job) = job else { return };
+        // Whoever waits wakes now, whatever the steps after it do.
+        let Some(mut untold) = record(&guard.shared, &job, Outcome::Agent(Box::new(envelope))) else {
+            return;
+        };
+        if guard.shared.config.watching.handoff {
+            untold.remark = handoff::check(&guard.shared, &row.header, &row.account).await.remark();
         }
+        tell(&guard.shared, &untold).await;
     }
 }
 

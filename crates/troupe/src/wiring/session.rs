@@ -13,7 +13,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -151,6 +151,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
             ..Limits::default()
         },
         ceilings: ceilings(&env),
+        watching: Watching {
+            activity: tools::is_on(&env, &var::AGENT_SUMMARIES, headless),
+            handoff: tools::is_on(&env, &var::HANDOFF_CHECK, headless),
+        },
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

@@ -24,24 +24,26 @@ fn options(env: &Env, settings: &Settings) -> Options {
     let usual = Options::default();
     let chars = settings.session().bash_output_max_chars.and_then(|chars| usize::try_from(chars.value).ok());
     let back = number(env, &var::BASH_MAX_OUTPUT_LENGTH).and_then(|chars| usize::try_from(chars).ok());
-    let is_on = |variable, usual| {
-        env.switch(variable, false).unwrap_or_else(|bad| {
-            warn(bad);
-            usual
-        })
-    };
     Options {
         default_timeout_ms: number(env, &var::BASH_DEFAULT_TIMEOUT_MS).unwrap_or(usual.default_timeout_ms),
         max_timeout_ms: number(env, &var::BASH_MAX_TIMEOUT_MS).unwrap_or(usual.max_timeout_ms),
         inline_chars: chars.unwrap_or(usual.inline_chars),
         read_back_chars: back.unwrap_or(usual.read_back_chars),
-        background: !is_on(&var::DISABLE_BACKGROUND_TASKS, false),
-        monitor: is_on(&var::MONITOR_TOOL, true),
+        background: !is_on(env, &var::DISABLE_BACKGROUND_TASKS, false),
+        monitor: is_on(env, &var::MONITOR_TOOL, false),
         rc_file: env.home.as_ref().map(|home| home.join(".bashrc")).filter(|file| file.is_file()),
         bash_env: env.vars.get("BASH_ENV").filter(|path| !path.is_empty()).map(Into::into),
         git_settings: env.vars.get("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0),
         ..usual
     }
+}
+
+/// Whether a switch is on; one that makes no sense is told and taken as off.
+pub(super) fn is_on(env: &Env, variable: &Variable, headless: bool) -> bool {
+    env.switch(variable, !headless).unwrap_or_else(|bad| {
+        warn(bad);
+        false
+    })
 }
 
 /// A number of the environment; one that makes no sense is told and left out.

@@ -126,6 +126,7 @@ impl Driver {
                     retry.error
                 ));
             }
+            Notice::Activity(line) => self.tell(&format!("an agent in the background: {line}")),
             Notice::Warning(text) => self.tell(text),
             Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
             Notice::Denied { tool, reason, .. } => self.tell(&format!("denied {tool}: {reason}")),

@@ -22,7 +22,7 @@ use crate::store::Rendered;
 use crate::supervisor::account::Account;
 use crate::supervisor::door::{short_id, waiter};
 use crate::supervisor::jobs::Hold;
-use crate::supervisor::{Row, Shared, runner};
+use crate::supervisor::{Row, Shared, activity, runner};
 
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
@@ -121,6 +121,9 @@ fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: &Arc<Header>)
     };
     shared.bus.tell(&job.owner, EventKind::Job(job.id.clone(), change));
     // A session that closes runs nothing more; the waiter then sees that the agent was dropped.
+    if header.background && shared.config.watching.activity {
+        shared.run(activity::watch(Arc::clone(shared), actor.row(), job.clone()));
+    }
     shared.run(runner::agent(Arc::clone(shared), actor.row(), Some(job.id.clone()), actor.run()));
     waiter(shared, job, token)
 }
