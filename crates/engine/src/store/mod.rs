@@ -1,5 +1,6 @@
 //! Transcripts on disk: their layout, the lease on a session, the list of sessions.
 
+pub(crate) mod agent_log;
 mod blobs;
 mod decisions;
 mod index;

@@ -49,6 +49,11 @@ impl SessionPaths {
         key(format!("projects/{}/{}/decisions", self.project, self.session))
     }
 
+    /// The journal of agents that ended.
+    pub fn agents(&self) -> Key {
+        key(format!("projects/{}/{}/agents", self.project, self.session))
+    }
+
     /// The file of an agent's transcript.
     pub fn transcript_file(&self, agent: &AgentId) -> PathBuf {
         self.root.join(format!("{}.jsonl", self.transcript(agent).as_str()))

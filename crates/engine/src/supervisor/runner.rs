@@ -10,6 +10,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 use troupe_core::block::Block;
+use troupe_core::def::Source;
 use troupe_core::entry::Body;
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::{AgentId, JobId};
@@ -19,7 +20,7 @@ use troupe_core::usage::Usage;
 
 use super::door::{end, record, tell};
 use super::{Row, Shared, handoff};
-use crate::store::{StoreError, Writer, load};
+use crate::store::{StoreError, Writer, agent_log, load};
 
 /// How long the jobs of a failed agent may take to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -74,6 +75,7 @@ pub(super) fn agent(
         };
         guard.open = None;
         let Some(job) = job else { return };
+        note(&guard.shared, &row, &envelope).await;
         // Whoever waits wakes now, whatever the steps after it do.
         let Some(mut untold) = record(&guard.shared, &job, Outcome::Agent(Box::new(envelope))) else {
             return;
@@ -82,6 +84,23 @@ pub(super) fn agent(
             untold.remark = handoff::check(&guard.shared, &row.header, &row.account).await.remark();
         }
         tell(&guard.shared, &untold).await;
+    }
+}
+
+/// Writes the end into the log of agents; it is for people, and nobody misses it for long.
+async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
+    let catalogue = shared.parts.defs.catalogue();
+    let run = agent_log::Run {
+        header: &row.header,
+        envelope,
+        prompt: row.job.chars().count(),
+        built_in: catalogue.find(&row.header.definition).map(|def| def.source == Source::BuiltIn),
+        at: shared.parts.clock.now(),
+    };
+    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &run)).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "the end of an agent is missing in the log of agents"),
+        Err(_) => tracing::warn!("writing the log of agents takes too long"),
     }
 }
 

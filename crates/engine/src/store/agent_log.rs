@@ -1,0 +1,68 @@
+//! The log of agents (B10): a line for each run of an agent that ended. It is a file of the session's own; nothing of
+//! it is sent anywhere.
+
+use serde_json::{Map, Value, json};
+use troupe_core::entry::Header;
+use troupe_core::outcome::Envelope;
+use troupe_core::ports::journal::{Journal, JournalError, Record};
+
+use troupe_core::time::Time;
+
+use super::SessionPaths;
+use crate::clock::iso;
+
+/// A run that ended.
+pub(crate) struct Run<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) envelope: &'a Envelope,
+    /// Characters of the prompt that it began with.
+    pub(crate) prompt: usize,
+    /// Whether its definition is built in; not known where there is none of its name any more.
+    pub(crate) built_in: Option<bool>,
+    /// When it ended.
+    pub(crate) at: Time,
+}
+
+impl Run<'_> {
+    fn line(&self) -> Record {
+        let Self { header, envelope, .. } = self;
+        let value = json!({
+            "type": "agent_ended",
+            "at": iso(self.at),
+            "agentId": header.agent,
+            "agentType": header.definition,
+            "parentAgentId": header.parent,
+            "depth": header.depth,
+            "builtIn": self.built_in,
+            "background": header.background,
+            "fork": header.fork.is_some(),
+            "model": envelope.model,
+            "promptChars": self.prompt,
+            "responseChars": envelope.text.chars().count(),
+            "requests": envelope.requests,
+            "toolUses": envelope.tool_uses,
+            "durationMs": envelope.duration_ms,
+            "tokens": envelope.usage.total(),
+            "costUsd": envelope.cost_usd,
+            "ending": envelope.ending,
+            "reason": envelope.reason,
+        });
+        let map = match value {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        };
+        Record(vec![map])
+    }
+}
+
+/// Writes it down.
+///
+/// # Errors
+/// When the journal does not take it; only this log misses it then.
+pub(crate) async fn write(
+    journal: &dyn Journal,
+    paths: &SessionPaths,
+    run: &Run<'_>,
+) -> Result<(), JournalError> {
+    journal.append(&paths.agents(), None, run.line()).await.map(|_| ())
+}
