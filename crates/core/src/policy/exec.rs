@@ -194,6 +194,9 @@ impl Judge<'_> {
 
     /// What no rule opens: files that decide what runs, and removals that lose too much.
     fn by_danger(&self, target: &Target, path: &Path) -> Finding {
+        if self.place.scratch.iter().any(|own| path.starts_with(own)) {
+            return Finding::free();
+        }
         let shown = path.display();
         let found = |level, reason: String| Finding {
             path: Some(shown.to_string()),

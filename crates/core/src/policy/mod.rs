@@ -6,6 +6,7 @@ mod archive;
 mod bounds;
 mod cd;
 mod command;
+mod confine;
 mod copy;
 mod decide;
 mod exec;

@@ -15,6 +15,9 @@ mod plan;
 mod report;
 pub(crate) mod resolve;
 mod sample;
+mod scratch;
+mod told;
 
 pub(crate) use actor::Actor;
 pub(crate) use classify::Denials;
+pub(crate) use told::agent_list;

@@ -34,6 +34,9 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     field("summary", &format!("{} {}", job.title, end_in_words(outcome)));
     match outcome {
         Outcome::Agent(envelope) => {
+            for remark in &envelope.remarks {
+                field("remark", remark);
+            }
             field("result", &envelope.text);
             if let Some(error) = &envelope.error {
                 field("error", error);

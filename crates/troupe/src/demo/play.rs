@@ -165,6 +165,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         clock: Arc::new(SystemClock),
     };
     let config = Config {
+        contexts: Contexts::default(),
         place: PlaceConfig {
             cwd: cwd.clone(),
             roots: Vec::new(),
