@@ -107,7 +107,11 @@ impl AgentList {
             let _ = writeln!(text, "{}", line.text);
         });
         if self.more > 0 {
-            let _ = writeln!(text, "[{} more are not listed; naming a type that isn't there lists all]", self.more);
+            let _ = writeln!(
+                text,
+                "[{} more are not listed; naming a type that isn't there lists all]",
+                self.more
+            );
         }
         text
     }

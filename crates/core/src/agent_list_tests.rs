@@ -47,7 +47,11 @@ fn all_types_are_told_once_then_only_differences() {
     assert_eq!(tell(&mut transcript, &list(&[])), None, "nothing to tell of");
     let first = tell(&mut transcript, &list(&[("a", "does a"), ("b", "does b")])).unwrap_or_default();
     assert!(first.contains("- a: does a (tools: *)\n- b: does b (tools: *)"), "{first}");
-    assert_eq!(tell(&mut transcript, &list(&[("b", "does b"), ("a", "does a")])), None, "the order is no change");
+    assert_eq!(
+        tell(&mut transcript, &list(&[("b", "does b"), ("a", "does a")])),
+        None,
+        "the order is no change"
+    );
     let second = tell(&mut transcript, &list(&[("a", "does more"), ("c", "does c")])).unwrap_or_default();
     assert_eq!(
         second,
@@ -112,7 +116,13 @@ fn the_list_has_a_cap() {
     let list = AgentList::new(&Catalogue::of(defs, Vec::new()), &AgentDef::default(), |_| false);
     let text = list.in_tool().unwrap_or_default();
     assert!(text.len() < MOST_ALL + 500 && list.more > 100, "{} and {} more", text.len(), list.more);
-    assert!(text.contains("[…]") && text.ends_with(&format!("[{} more are not listed; naming a type that isn't there lists all]", list.more)));
+    assert!(
+        text.contains("[…]")
+            && text.ends_with(&format!(
+                "[{} more are not listed; naming a type that isn't there lists all]",
+                list.more
+            ))
+    );
     let short: Vec<AgentDef> = (0..150).map(|n| def(&format!("a{n}"), "x")).collect();
     let list = AgentList::new(&Catalogue::of(short, Vec::new()), &AgentDef::default(), |_| false);
     assert_eq!((list.lines.len(), list.more), (MOST, 50));

@@ -59,7 +59,8 @@ pub fn remarks(transcript: &Transcript) -> Vec<String> {
 /// Commands of the last run that were started and have a result, as they were called.
 fn ran(transcript: &Transcript) -> Vec<String> {
     let entries = transcript.entries();
-    let begin = entries.iter().rposition(|entry| matches!(entry.body, Body::Closed(_))).map_or(0, |at| at + 1);
+    let begin =
+        entries.iter().rposition(|entry| matches!(entry.body, Body::Closed(_))).map_or(0, |at| at + 1);
     let run = &entries[begin..];
     let happened = |id: &crate::ids::CallId| {
         let started = run.iter().any(|entry| matches!(&entry.body, Body::Started { call, .. } if call == id));

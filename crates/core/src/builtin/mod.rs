@@ -47,10 +47,7 @@ pub fn general_purpose() -> AgentDef {
 
 /// Searches, with a fast model.
 pub fn explore() -> AgentDef {
-    AgentDef {
-        model: ModelChoice::Named("fast".to_owned()),
-        ..looks_only(define!("Explore", "explore"))
-    }
+    AgentDef { model: ModelChoice::Named("fast".to_owned()), ..looks_only(define!("Explore", "explore")) }
 }
 
 /// Plans.
@@ -160,6 +157,8 @@ mod tests {
         let levels = ["quick", "medium", "very thorough"];
         assert!(levels.iter().all(|level| explore().when.contains(level)));
         assert!(guide().when.contains("continue it"));
-        assert!(statusline_setup(&Options { settings: "/s.json".into() }).prompt.contains("Write it to /s.json"));
+        assert!(
+            statusline_setup(&Options { settings: "/s.json".into() }).prompt.contains("Write it to /s.json")
+        );
     }
 }

@@ -79,7 +79,8 @@ mod tests {
     // proves: C1
     #[test]
     fn an_empty_one_leaves_none() {
-        let chain = Chain { custom: Some(" "), default: "default", append: Some("append"), ..Chain::default() };
+        let chain =
+            Chain { custom: Some(" "), default: "default", append: Some("append"), ..Chain::default() };
         assert_eq!(chain.blocks(), ["append"]);
         assert_eq!(Chain { replace: Some(""), ..chain }.blocks(), [""; 0]);
     }

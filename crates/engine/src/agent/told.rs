@@ -25,8 +25,7 @@ pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]
         Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
     let is_denied = |agent: &str| {
         let access = [Access::Spawn { agent: agent.to_owned() }];
-        let call =
-            Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
+        let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
         matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
     };
     Some(AgentList::new(&shared.parts.defs.catalogue(), def, is_denied))

@@ -13,7 +13,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, Contexts, Definitions, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -118,7 +118,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: Definitions::fixed(definitions(&env, headless)),
+        defs: Definitions::fixed(definitions::builtin(&env, headless)),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
@@ -145,7 +145,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
         small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
-        contexts: Contexts::default(),
+        contexts: definitions::contexts(&env, headless),
         limits: Limits {
             turns: run.model.max_turns,
             cost_usd: run.model.max_budget_usd,
