@@ -32,6 +32,7 @@ mod question;
 mod readonly;
 mod rule;
 mod scope;
+mod scratch;
 mod script;
 mod suggest;
 mod target;
