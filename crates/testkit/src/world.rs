@@ -198,7 +198,8 @@ pub fn session() -> SessionId {
     SessionId::new(SESSION)
 }
 
-/// The definitions of scenes: the built-in ones, and `scene`, which is the main agent's as a child.
+/// The definitions of scenes: the built-in ones, `scene`, which is the main agent's as a child, and `checker`,
+/// which is `verification` with somebody who waits for it.
 pub fn definitions() -> Vec<AgentDef> {
     let options = builtin::Options { settings: "/settings.json".into() };
     vec![
@@ -210,6 +211,7 @@ pub fn definitions() -> Vec<AgentDef> {
         builtin::guide(),
         builtin::statusline_setup(&options),
         AgentDef { name: "scene".to_owned(), ..builtin::main() },
+        AgentDef { name: "checker".to_owned(), background: false, ..builtin::verification() },
     ]
 }
 
