@@ -223,6 +223,18 @@ pub fn text_of(blocks: &[Block]) -> String {
     blocks.iter().filter_map(Block::as_text).collect()
 }
 
+/// The beginning of a text, of this many bytes at most.
+pub(crate) fn clip(text: &str, most: usize) -> &str {
+    if text.len() <= most {
+        return text;
+    }
+    let mut end = most;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

@@ -35,6 +35,10 @@ pub struct AgentDef {
     pub background: bool,
     /// Before the person's first prompt, where it is the main agent.
     pub initial_prompt: Option<String>,
+    /// What it may change, whatever its mode (D9, D10).
+    pub writes: Writes,
+    /// Whether its report ends with a verdict that rests on commands (D10).
+    pub verdict: bool,
     /// Told again at every turn (C11).
     pub reminder: Option<String>,
     /// Where its memory lies.
@@ -120,6 +124,19 @@ impl Filter {
         !self.without.iter().any(|name| name == tool)
             && self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == tool || name == "*"))
     }
+}
+
+/// What an agent may change, as far as the judge of calls sees it. It holds in every mode, and no rule or person
+/// opens it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Writes {
+    /// What rules and mode let pass.
+    #[default]
+    Anywhere,
+    /// Nothing of the workspace; a folder of its own is free.
+    Scratch,
+    /// Nothing: its commands only read.
+    Nowhere,
 }
 
 /// Which model a definition wants.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent_list::Listed;
 use crate::block::Blocks;
 use crate::ids::{AgentId, CallId, EntryId, InputId, JobId, MessageId, SessionId};
 use crate::outcome::Envelope;
@@ -167,6 +168,8 @@ pub enum Origin {
     Hook(String),
     /// The harness: environment, instructions, reminders.
     System,
+    /// The harness: the agent types that there are, or what changed of them.
+    AgentList(Listed),
     /// The mark of an interrupt: what stands before it asks for no answer.
     Interrupt,
 }

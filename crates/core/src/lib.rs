@@ -5,8 +5,10 @@
 //! happen next.
 
 pub mod access;
+pub mod agent_list;
 pub mod block;
 pub mod budget;
+pub mod builtin;
 pub mod catalogue;
 pub mod classify;
 pub mod compact;
@@ -33,6 +35,7 @@ pub mod turn;
 #[cfg(test)]
 mod turn_tests;
 pub mod usage;
+pub mod verdict;
 pub mod visible;
 
 /// A boxed future, for the object-safe seams in [`ports`].

@@ -87,6 +87,9 @@ pub struct Envelope {
     pub files_changed: Vec<PathBuf>,
     /// Agents that it started, as `address: ending`.
     pub descendants: Vec<String>,
+    /// What the harness has to say of the report, such as that nothing stands behind it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 /// How a shell command ended.

@@ -77,6 +77,7 @@ const NOT_FOR_CUSTOM: &[&str] = &["CronCreate", "CronDelete", "CronList"];
 /// What an agent in the background keeps (second filter), besides MCP tools.
 const BACKGROUND: &[&str] = &[
     "Read",
+    crate::builtin::DOCS,
     "WebSearch",
     "TodoWrite",
     "Grep",
@@ -98,6 +99,9 @@ const BACKGROUND: &[&str] = &[
     "ExitWorktree",
     "Agent",
 ];
+
+/// What only a definition that names it gets; for it there is no `all`.
+const BY_NAME: &[&str] = &[crate::builtin::DOCS];
 
 /// What a member of a team gets besides.
 const TEAMMATE: &[&str] = &[
@@ -143,6 +147,10 @@ fn by_definition(tool: &str, def: &AgentDef) -> Option<Removed> {
     }
     if def.tools.without.iter().any(|name| name == tool) {
         return Some(Removed::Disallowed);
+    }
+    let named = || def.tools.only.iter().flatten().any(|name| name == tool);
+    if BY_NAME.contains(&tool) && !named() {
+        return Some(Removed::NotNamed);
     }
     (!def.tools.passes(tool)).then_some(Removed::NotNamed)
 }

@@ -18,6 +18,8 @@ use troupe_core::ports::model::Model;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
+pub use crate::contexts::{Contexts, ListedIn};
+
 use crate::bus::Subscription;
 use crate::git::Gathering;
 use crate::inbox::{Control, InboxError};
@@ -88,6 +90,8 @@ pub struct Config {
     pub small_model: Option<String>,
     /// Which tools there are.
     pub pool: Filter,
+    /// What agents find in their contexts.
+    pub contexts: Contexts,
     /// Limits of the main agent, and so of its whole tree.
     pub limits: Limits,
     /// Ceilings of the harness.

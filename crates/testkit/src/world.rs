@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
+use troupe_core::builtin;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::Origin;
 use troupe_core::event::EventKind;
@@ -17,11 +18,10 @@ use troupe_core::policy::Mode;
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
-use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::MemoryJournal;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -114,6 +114,7 @@ impl World {
             subagent_model: None,
             small_model: None,
             pool: Filter::default(),
+            contexts: Contexts::default(),
             limits: Limits::default(),
             ceilings: Ceilings::default(),
             watching: Watching::default(),
@@ -198,23 +199,20 @@ pub fn session() -> SessionId {
     SessionId::new(SESSION)
 }
 
-/// The definitions of scenes: the built-in ones, and `scene`, which is the main agent's as a child.
+/// The definitions of scenes: the built-in ones, `scene`, which is the main agent's as a child, and `checker`,
+/// which is `verification` with somebody who waits for it.
 pub fn definitions() -> Vec<AgentDef> {
-    let def = |name: &str, prompt: &str, without: &[&str]| AgentDef {
-        name: name.to_owned(),
-        when: String::new(),
-        prompt: prompt.to_owned(),
-        tools: Filter {
-            without: without.iter().map(|name| (*name).to_owned()).collect(),
-            ..Filter::default()
-        },
-        ..AgentDef::default()
-    };
+    let options = builtin::Options { settings: "/settings.json".into() };
     vec![
-        def("main", MAIN, &[]),
-        def("general-purpose", GENERAL, &[]),
-        def("Explore", EXPLORE, &["Agent", "Edit", "Write", "NotebookEdit"]),
-        def("scene", MAIN, &[]),
+        builtin::main(),
+        builtin::general_purpose(),
+        builtin::explore(),
+        builtin::plan(),
+        builtin::verification(),
+        builtin::guide(),
+        builtin::statusline_setup(&options),
+        AgentDef { name: "scene".to_owned(), ..builtin::main() },
+        AgentDef { name: "checker".to_owned(), background: false, ..builtin::verification() },
     ]
 }
 

@@ -486,8 +486,8 @@ async fn a_session_killed_while_an_interrupt_was_answered_ends_its_turn_on_resum
         Session::open(parts, world.config.clone(), start)
     };
     {
-        // Header, environment, inbox, prompt, reply, start of the call: the seventh append is the mark.
-        let journal = troupe_testkit::faults::DyingJournal::after(Arc::clone(&world.journal), 7);
+        // Header, environment, inbox, prompt, agent types, reply, start of the call: the eighth append is the mark.
+        let journal = troupe_testkit::faults::DyingJournal::after(Arc::clone(&world.journal), 8);
         let session = open(Arc::clone(&journal) as _, troupe_engine::Start::New(session())).await.unwrap();
         let mut events = session.subscribe(false);
         say(&session, 0, "go").await;

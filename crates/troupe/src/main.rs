@@ -7,6 +7,7 @@ mod args;
 mod ask_trust;
 mod crash;
 mod demo;
+mod docs;
 mod fault;
 mod headless;
 mod permissions;

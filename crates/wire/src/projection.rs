@@ -390,7 +390,7 @@ impl Projection {
                 }
                 self.push(frame);
             }
-            Origin::Human | Origin::Hook(_) | Origin::System => {}
+            Origin::Human | Origin::Hook(_) | Origin::System | Origin::AgentList(_) => {}
         }
     }
 

@@ -194,6 +194,9 @@ impl Judge<'_> {
 
     /// What no rule opens: files that decide what runs, and removals that lose too much.
     fn by_danger(&self, target: &Target, path: &Path) -> Finding {
+        if self.place.scratch.iter().any(|own| path.starts_with(own)) {
+            return Finding::free();
+        }
         let shown = path.display();
         let found = |level, reason: String| Finding {
             path: Some(shown.to_string()),
@@ -342,6 +345,9 @@ impl Judge<'_> {
         if let Some(rule) = self.folder_rule(part, command) {
             return redirects.and(Finding::free().by(rule));
         }
+        if self.edits_scratch(part, command) {
+            return redirects;
+        }
         if self.accepts_edit(part, command) {
             return redirects.and(Finding { writes: true, ..Finding::new(Level::Allowed, "") });
         }
@@ -488,10 +494,13 @@ impl Judge<'_> {
 
     /// In acceptEdits and auto: a plain change of files inside the workspace.
     fn accepts_edit(&self, part: &Simple, command: &Command) -> bool {
+        matches!(self.mode, Mode::AcceptEdits) && self.is_plain_edit(part, command)
+    }
+
+    pub(super) fn is_plain_edit(&self, part: &Simple, command: &Command) -> bool {
         const EDITORS: &[&str] = &["mkdir", "touch", "rm", "rmdir", "mv", "cp", "sed"];
         let program = part.words.first().map_or("", Word::text);
-        let edits = matches!(self.mode, Mode::AcceptEdits)
-            && EDITORS.contains(&program)
+        let edits = EDITORS.contains(&program)
             && part.is_static()
             && part.assignments.is_empty()
             && hazard(part, 0, 1).is_none();

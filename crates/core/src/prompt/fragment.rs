@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use crate::block::clip;
 use crate::state::{Todo, TodoStatus};
 
 /// Most bytes of all instruction files together.
@@ -23,14 +24,14 @@ pub struct Environment {
     pub date: String,
     /// The branch, when the folder is in a git repository.
     pub git: Option<String>,
-    /// What had changed there when the session began; the main agent alone is told.
+    /// What had changed there when the session began; none for agents elsewhere, and for those that are told little.
     pub status: Option<GitStatus>,
     /// The model.
     pub model: String,
     /// Names of its tools.
     pub tools: Vec<String>,
-    /// Agent types that it may start, with when to use them.
-    pub agents: Vec<(String, String)>,
+    /// The folder that it may write to beside its work.
+    pub scratch: Option<PathBuf>,
 }
 
 /// The state of a checkout when the session began. Its texts are the repository's, each on one line.
@@ -81,11 +82,8 @@ impl Environment {
         if !self.tools.is_empty() {
             let _ = writeln!(text, "- Tools: {}", self.tools.join(", "));
         }
-        if !self.agents.is_empty() {
-            text.push_str("\nAgent types for the Agent tool\n");
-            for (name, when) in &self.agents {
-                let _ = writeln!(text, "- {name}: {when}");
-            }
+        if let Some(scratch) = &self.scratch {
+            let _ = writeln!(text, "- Your scratch folder: {}", scratch.display());
         }
         let mut room = INSTRUCTIONS_CAP;
         for file in instructions {
@@ -177,17 +175,6 @@ pub fn summary_text(summary: &str, transcript: &str) -> String {
     )
 }
 
-fn clip(text: &str, most: usize) -> &str {
-    if text.len() <= most {
-        return text;
-    }
-    let mut end = most;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,7 +189,7 @@ mod tests {
             status: None,
             model: "m".into(),
             tools: vec![],
-            agents: vec![],
+            scratch: None,
         }
     }
 

@@ -1,20 +1,20 @@
 //! What the model sees besides the conversation, in cache order: tools, system prompt, then messages. What
 //! changes from day to day (date, folder, instruction files) goes into a message, never into the prompt.
 
+mod chain;
 mod fragment;
 mod plan;
+mod repeat;
 
+pub use chain::Chain;
 pub use fragment::{
     Environment, GitStatus, INSTRUCTIONS_CAP, Instructions, reminder, summary_request, summary_text,
     todo_text,
 };
 pub use plan::plan_due;
+pub use repeat::reminder_due;
 
 /// Asks an agent what it is doing.
 pub const ACTIVITY: &str = include_str!("activity.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");
-/// The system prompt of `general-purpose`.
-pub const GENERAL: &str = include_str!("general.md");
-/// The system prompt of `Explore`.
-pub const EXPLORE: &str = include_str!("explore.md");

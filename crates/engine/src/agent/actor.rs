@@ -178,6 +178,8 @@ impl Actor {
             Step::Sample => {
                 self.hold_slot().await?;
                 self.tell_of_plan_mode().await?;
+                self.tell_of_agents().await?;
+                self.repeat_reminder().await?;
                 self.sample().await?;
             }
             Step::Run(calls) => {
@@ -321,14 +323,10 @@ impl Actor {
     pub(crate) async fn environment(&mut self) -> String {
         let shared = Arc::clone(&self.shared);
         let config = &shared.config;
-        let spawns = self.pool.iter().any(|tool| tool.spawns());
-        let catalogue = shared.parts.defs.catalogue();
-        let offered = catalogue.offered.iter().filter(|_| spawns);
-        // C4: what reads on another's behalf is told of no state but the folder's.
+        let slim = self.def.omit_instructions && config.contexts.slim;
+        let here = self.row.header.cwd == config.place.cwd;
         let status = match &config.prompting.status {
-            Some(status) if *self.me() == AgentId::main() && !self.def.omit_instructions => {
-                status.get().await
-            }
+            Some(status) if here && !slim => status.get().await,
             _ => None,
         };
         let environment = Environment {
@@ -340,10 +338,9 @@ impl Actor {
             status,
             model: self.info().id.clone(),
             tools: self.rendered.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            agents: offered.map(|def| (def.name.clone(), def.when.clone())).collect(),
+            scratch: self.scratch(),
         };
-        let instructions =
-            if self.def.omit_instructions { Vec::new() } else { (config.prompting.instructions)() };
+        let instructions = if slim { Vec::new() } else { (config.prompting.instructions)() };
         environment.text(&instructions)
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_core::access::Access;
+use troupe_core::def::Writes;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{
@@ -19,6 +20,7 @@ use troupe_core::transcript::OpenCall;
 use super::actor::Actor;
 use super::passed::Passed;
 use super::plan::mode;
+use super::scratch;
 use crate::judge::touched;
 use crate::load::git::Checkout;
 use crate::supervisor::{Row, Shared};
@@ -45,7 +47,7 @@ impl Ready {
 impl Actor {
     /// The place in which the agent's calls are made.
     pub(super) fn place(&self) -> Place {
-        place(&self.shared, &self.row, &self.plan_files())
+        place(&self.shared, &self.row, &self.plan_files(), self.def.writes)
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -81,6 +83,7 @@ impl Actor {
             row: Arc::clone(&self.row),
             allowed: self.def.allowed.as_deref().map(Arc::from),
             plan: self.plan_files(),
+            writes: self.def.writes,
         }
     }
 
@@ -124,11 +127,15 @@ pub(super) struct Bench {
     allowed: Option<Arc<[String]>>,
     /// The plan's file, under each of its names, where the agent has one.
     plan: Vec<PathBuf>,
+    writes: Writes,
 }
 
 impl Bench {
     /// Whether a call may be made, by what holds at this moment, and why.
     pub(super) fn judge(&self, ready: &Ready, passed: &Passed) -> Explanation {
+        if let Some(refused) = self.confined(ready) {
+            return refused;
+        }
         let mode = mode(&self.shared, &self.row);
         self.with(ready, |rules, call| match passed.opinion {
             Opinion::Allow => {
@@ -158,13 +165,23 @@ impl Bench {
 
     /// Why a call can't be made even with a person's leave, if so.
     pub(super) fn forbids(&self, ready: &Ready) -> Option<Explanation> {
+        if let Some(refused) = self.confined(ready) {
+            return Some(refused);
+        }
         let found = self.with(ready, |rules, call| explain(rules, Mode::BypassPermissions, call));
         matches!(found.verdict, Verdict::Deny(_)).then_some(found)
     }
 
+    /// The refusal of a call that the agent's definition keeps it from, whatever rules, mode and person say.
+    fn confined(&self, ready: &Ready) -> Option<Explanation> {
+        let place = place(&self.shared, &self.row, &self.plan, self.writes);
+        let why = self.writes.refuses(&ready.access, &place)?;
+        Some(Explanation { verdict: Verdict::Deny(why.clone()), reason: why, rule: None, parts: Vec::new() })
+    }
+
     fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {
         let mut rules = self.shared.rules(self.allowed.as_deref());
-        let place = place(&self.shared, &self.row, &self.plan);
+        let place = place(&self.shared, &self.row, &self.plan, self.writes);
         let may_be_git = |access: &Access| matches!(access, Access::Exec(line) if line.text.contains("git"));
         if ready.access.iter().any(may_be_git) && self.is_in_another_repository(&place.cwd) {
             Arc::make_mut(&mut rules).set_git(GitTrust::None);
@@ -182,7 +199,7 @@ impl Bench {
     }
 }
 
-fn place(shared: &Shared, row: &Row, plan: &[PathBuf]) -> Place {
+fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place {
     let config = &shared.config.place;
     let state = row.state();
     let cwd = state.cwd.clone();
@@ -190,7 +207,10 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf]) -> Place {
     roots.push(config.cwd.clone());
     roots.extend(shared.standing.roots());
     roots.dedup();
-    let scratch = if state.mode == Mode::Plan { plan.to_vec() } else { Vec::new() };
+    let mut scratch = scratch::folders(shared, row, writes);
+    if state.mode == Mode::Plan {
+        scratch.extend_from_slice(plan);
+    }
     Place { cwd, home: config.home.clone(), roots, scratch }
 }
 

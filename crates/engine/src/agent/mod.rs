@@ -16,7 +16,10 @@ mod plan;
 mod report;
 pub(crate) mod resolve;
 mod sample;
+mod scratch;
+mod told;
 
 pub(crate) use actor::Actor;
 pub(crate) use classify::Denials;
 pub(crate) use sample::MAX_OUTPUT;
+pub(crate) use told::agent_list;

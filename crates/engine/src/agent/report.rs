@@ -11,6 +11,7 @@ use troupe_core::ports::clock::Clock;
 use troupe_core::ports::model::ModelError;
 use troupe_core::time::Time;
 use troupe_core::usage::Usage;
+use troupe_core::verdict;
 
 use super::actor::Actor;
 use crate::store::StoreError;
@@ -86,6 +87,11 @@ impl Actor {
         let transcript = self.transcript();
         let spent = self.row.account.spent().cost_usd;
         let run = self.run.as_ref();
+        let remarks = if self.def.verdict && reason == EndReason::Done {
+            verdict::remarks(transcript)
+        } else {
+            Vec::new()
+        };
         Envelope {
             ending,
             error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
@@ -101,6 +107,7 @@ impl Actor {
             duration_ms: run.map_or(0, |run| self.shared.parts.clock.now().since(run.started)),
             files_changed: transcript.state().changed.clone(),
             descendants: Vec::new(),
+            remarks,
         }
     }
 

@@ -64,7 +64,7 @@ impl Codec {
         let lines = match &entry.body {
             Body::User { blocks, from, cause, starts_turn } => {
                 let mut line = self.line("user", entry, entry.id.as_str(), spoken);
-                if matches!(from, Origin::System | Origin::Hook(_)) {
+                if matches!(from, Origin::System | Origin::AgentList(_) | Origin::Hook(_)) {
                     line.insert("isMeta".into(), true.into());
                 }
                 line.insert("message".into(), json!({"role": "user", "content": content(blocks, from)}));

@@ -84,6 +84,11 @@ impl SessionPaths {
         self.root.join("temp").join(self.session.as_str()).join("tasks")
     }
 
+    /// The folder that an agent may write to beside its work.
+    pub fn scratch(&self, agent: &AgentId) -> PathBuf {
+        self.root.join("temp").join(self.session.as_str()).join("scratch").join(agent.as_str())
+    }
+
     /// The session.
     pub fn session(&self) -> &SessionId {
         &self.session

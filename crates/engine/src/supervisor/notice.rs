@@ -40,6 +40,9 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     }
     match outcome {
         Outcome::Agent(envelope) => {
+            for remark in &envelope.remarks {
+                field("remark", remark);
+            }
             field("result", &envelope.text);
             if let Some(error) = &envelope.error {
                 field("error", error);

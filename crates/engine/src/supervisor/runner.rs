@@ -219,6 +219,7 @@ fn failed_agent(row: &Row, reason: EndReason, error: String) -> Envelope {
         duration_ms: 0,
         files_changed: state.changed.clone(),
         descendants: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 

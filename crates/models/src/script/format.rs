@@ -174,8 +174,12 @@ fn who(request: &Request) -> String {
     format!("agent {} (`{}`, prompt {:?})", request.agent, request.definition, shorten(&prompt))
 }
 
+/// The first message without what the harness says in it: a list of agent types has many words.
 fn first_prompt(request: &Request) -> String {
-    request.messages.first().map(text_of).unwrap_or_default()
+    let Some(message) = request.messages.first() else { return String::new() };
+    let own = |block: &&Block| !block.as_text().is_some_and(|text| text.starts_with("<system-reminder>"));
+    let blocks: Vec<Block> = message.blocks().filter(own).cloned().collect();
+    text_of(&Message { role: message.role, groups: vec![blocks.into()] })
 }
 
 /// The texts of a message, those of results among them.

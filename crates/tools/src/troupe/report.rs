@@ -38,6 +38,10 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
     if !done {
         out.push_str(&status_line(envelope));
     }
+    for remark in &envelope.remarks {
+        // It quotes the agent.
+        writeln!(out, "[troupe: {}]", escape(&remark.replace('\n', " ")).0).ok();
+    }
     if text.is_empty() {
         out.push_str("[The agent ended without a report. Check what it did before you rely on it.]\n");
     }

@@ -23,6 +23,7 @@ fn envelope(text: &str) -> Envelope {
         duration_ms: 12_345,
         files_changed: vec!["/w/a.rs".into()],
         descendants: Vec::new(),
+        remarks: Vec::new(),
     }
 }
 
@@ -109,6 +110,7 @@ fn many_files_and_descendants_are_counted_not_all_named() {
     let text = words(Envelope {
         files_changed: files,
         descendants: vec!["main/a/b: failed".into()],
+        remarks: Vec::new(),
         ..envelope("done")
     });
     assert!(text.contains("/w/9 and 15 more; its agents: main/a/b: failed"), "{text}");

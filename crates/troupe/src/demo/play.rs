@@ -17,7 +17,7 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -165,6 +165,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         clock: Arc::new(SystemClock),
     };
     let config = Config {
+        contexts: Contexts::default(),
         place: PlaceConfig {
             cwd: cwd.clone(),
             roots: Vec::new(),

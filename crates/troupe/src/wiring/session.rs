@@ -118,7 +118,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: Definitions::fixed(definitions(&env, headless)),
+        defs: Definitions::fixed(definitions::builtin(&env, headless)),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
@@ -145,6 +145,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
         small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
+        contexts: definitions::contexts(&env, headless),
         limits: Limits {
             turns: run.model.max_turns,
             cost_usd: run.model.max_budget_usd,

@@ -10,6 +10,7 @@ use troupe_engine::load::{Env, Settings};
 use troupe_tools::shell::Options;
 use troupe_tools::shell::sandbox::Sandboxing;
 
+use crate::docs::Docs;
 use crate::fault::warn;
 
 /// The tools of a bare run (D12).
@@ -17,7 +18,10 @@ const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
 pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
-    troupe_tools::builtin(Options { sandbox, ..options(env, settings) })
+    let mut tools = troupe_tools::builtin(Options { sandbox, ..options(env, settings) });
+    tools.push(Arc::new(Docs::new()));
+    tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+    tools
 }
 
 fn options(env: &Env, settings: &Settings) -> Options {

@@ -87,6 +87,6 @@ pub(crate) fn origin(from: &Origin) -> Option<Value> {
         Origin::Human => Some(json!({"kind": "human"})),
         Origin::Agent(agent) => Some(json!({"kind": "peer", "from": agent})),
         Origin::Job(_) => Some(json!({"kind": "task-notification"})),
-        Origin::Hook(_) | Origin::System | Origin::Interrupt => None,
+        Origin::Hook(_) | Origin::System | Origin::AgentList(_) | Origin::Interrupt => None,
     }
 }

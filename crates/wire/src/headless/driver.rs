@@ -353,6 +353,7 @@ impl Driver {
             duration_ms: 0,
             files_changed: Vec::new(),
             descendants: Vec::new(),
+            remarks: Vec::new(),
         };
         let finished = Finished {
             envelope,

@@ -58,7 +58,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if pool.is_empty() {
         return Err(SpawnError::Invalid(format!("agent type `{}` would have no usable tool", def.name)));
     }
-    let rendered = Rendered { system: one(&def.prompt), tools: specs(&pool) };
+    let rendered = Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) };
     let id = AgentId::new(format!("a{}", short_id(shared)));
     let header = Arc::new(Header {
         format: FORMAT,

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::Block;
-use troupe_core::def::AgentDef;
+use troupe_core::builtin;
+use troupe_core::def::{AgentDef, Source};
 use troupe_core::entry::{Body, Entry, FORMAT, Header, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, EntryId, SessionId};
 use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::policy::Mode;
 use troupe_core::ports::tool::Tool;
+use troupe_core::prompt::Chain;
 use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
@@ -130,14 +132,23 @@ pub(crate) async fn open_main(
 
 fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {
     let prompting = &shared.config.prompting;
-    let base = prompting.system.as_deref().unwrap_or(&def.prompt);
-    let mut blocks: Vec<Block> = Vec::new();
-    for text in [Some(base), prompting.append.as_deref()].into_iter().flatten() {
-        if !text.trim().is_empty() {
-            blocks.push(Block::text(text.trim_end()));
-        }
-    }
-    Rendered { system: blocks.into(), tools: specs(pool) }
+    let contexts = &shared.config.contexts;
+    let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
+    let usual = Chain {
+        replace: contexts.prompt.as_deref(),
+        proactive: contexts.proactive,
+        custom: prompting.system.as_deref(),
+        default: troupe_core::prompt::MAIN,
+        append: prompting.append.as_deref(),
+        ..Chain::default()
+    };
+    let chain = match (&def.source, def.name.as_str()) {
+        (Source::BuiltIn, builtin::MAIN) => Chain { default: &def.prompt, ..usual },
+        (Source::BuiltIn, builtin::COORDINATOR) => Chain { coordinator: own, ..usual },
+        _ => Chain { agent: own, ..usual },
+    };
+    let system = chain.blocks().into_iter().map(Block::text).collect();
+    Rendered { system, tools: specs(shared, def, pool) }
 }
 
 /// The header for a transcript that another program began.

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 
 use troupe_core::block::{Block, Blocks};
+use troupe_core::def::AgentDef;
 use troupe_core::entry::Header;
 use troupe_core::ports::tool::{Tool, ToolSpec};
 
+use crate::agent::agent_list;
+use crate::session::ListedIn;
 use crate::store::{Rendered, Writer};
 use crate::supervisor::Shared;
 
@@ -13,8 +16,19 @@ pub(super) fn one(text: &str) -> Blocks {
     Arc::from([Block::text(text.trim_end())])
 }
 
-pub(super) fn specs(pool: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
-    pool.iter().map(|tool| tool.spec().clone()).collect()
+/// The tools as the model is told of them; by configuration with the agent types in the text of the one that starts
+/// agents.
+pub(super) fn specs(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
+    let in_tool = shared.config.contexts.agent_list == ListedIn::Tool;
+    let list = in_tool.then(|| agent_list(shared, def, pool)).flatten().and_then(|list| list.in_tool());
+    let spec = |tool: &Arc<dyn Tool>| {
+        let mut spec = tool.spec().clone();
+        if let Some(list) = list.as_ref().filter(|_| tool.spawns()) {
+            spec.description = format!("{}\n\n{list}", spec.description).into();
+        }
+        spec
+    };
+    pool.iter().map(spec).collect()
 }
 
 /// Keeps a rendered prompt; a session on a full disk goes on without it.

@@ -1,0 +1,58 @@
+//! What an agent is told between prompts: the agent types that it may start, and its definition's reminder. Each
+//! is appended; nothing that was sent is changed.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use troupe_core::access::Access;
+use troupe_core::agent_list::{AgentList, IN_TOOL};
+use troupe_core::block::Block;
+use troupe_core::def::AgentDef;
+use troupe_core::entry::{Body, Origin};
+use troupe_core::policy::{Judged, Mode, Verdict, decide};
+use troupe_core::ports::tool::{Place, Tool};
+use troupe_core::prompt::reminder_due;
+
+use super::actor::{Actor, Halt};
+use crate::supervisor::Shared;
+
+/// The agent types that an agent with this pool may start; none where it can't start any.
+pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Option<AgentList> {
+    let tool = pool.iter().find(|tool| tool.spawns())?;
+    let rules = shared.rules(def.allowed.as_deref());
+    let config = &shared.config.place;
+    let place =
+        Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
+    let is_denied = |agent: &str| {
+        let access = [Access::Spawn { agent: agent.to_owned() }];
+        let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
+        matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
+    };
+    Some(AgentList::new(&shared.parts.defs.catalogue(), def, is_denied))
+}
+
+impl Actor {
+    /// Tells the model of the agent types, as far as it does not know.
+    pub(super) async fn tell_of_agents(&mut self) -> Result<(), Halt> {
+        let stands_in_tool = self.rendered.tools.iter().any(|tool| tool.description.contains(IN_TOOL));
+        if stands_in_tool || self.row.header.fork.is_some() {
+            return Ok(());
+        }
+        let Some(list) = agent_list(&self.shared, &self.def, &self.pool) else { return Ok(()) };
+        let Some((listed, text)) = list.due(self.transcript()) else { return Ok(()) };
+        self.tell(text, Origin::AgentList(listed)).await
+    }
+
+    /// Repeats the definition's reminder where something came to be answered since it was told.
+    pub(super) async fn repeat_reminder(&mut self) -> Result<(), Halt> {
+        let Some(reminder) = &self.def.reminder else { return Ok(()) };
+        let Some(text) = reminder_due(self.transcript(), reminder) else { return Ok(()) };
+        self.tell(text, Origin::System).await
+    }
+
+    async fn tell(&mut self, text: String, from: Origin) -> Result<(), Halt> {
+        let blocks = Arc::from([Block::text(text)]);
+        self.record(Body::User { blocks, from, cause: None, starts_turn: false }).await?;
+        Ok(())
+    }
+}

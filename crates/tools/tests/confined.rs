@@ -1,0 +1,143 @@
+//! What agents that may change little are refused, on real command lines: the judge of commands says what changes.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use troupe_core::access::{Access, PathUse};
+use troupe_core::def::Writes;
+use troupe_core::policy::{Judged, Mode, Rules, Verdict, decide};
+use troupe_core::ports::tool::Place;
+use troupe_tools::shell::parse::parse;
+
+fn place() -> Place {
+    Place {
+        cwd: "/w".into(),
+        home: "/h".into(),
+        roots: vec!["/w".into()],
+        scratch: vec!["/h/.troupe/temp/s/scratch/a1".into()],
+    }
+}
+
+fn refused(writes: Writes, line: &str) -> bool {
+    let line = line.replace("$S", "/h/.troupe/temp/s/scratch/a1");
+    writes.refuses(&[Access::Exec(Box::new(parse(&line)))], &place()).is_some()
+}
+
+// proves: D9
+#[test]
+fn an_agent_that_only_looks_runs_only_what_reads() {
+    let reads = [
+        "ls -la src",
+        "git log --oneline | head -5",
+        "grep -rn x . | wc -l",
+        "git diff HEAD~1",
+        "cat a 2>/dev/null",
+    ];
+    for line in reads {
+        assert!(!refused(Writes::Nowhere, line), "{line}");
+    }
+    let more = [
+        "rm a",
+        "echo x > a",
+        "cargo test",
+        "git commit -m x",
+        "git checkout .",
+        "sed -i s/a/b/ f",
+        "curl https://x.y",
+        "ls; touch a",
+        "cat $(touch a)",
+        "sh -c 'rm a'",
+        "mkdir d",
+        "npm install",
+        "ls > $S/list",
+        "eval \"$X\"",
+        "",
+    ];
+    for line in more {
+        assert!(refused(Writes::Nowhere, line), "{line}");
+    }
+}
+
+// proves: D4, D10
+#[test]
+fn an_agent_that_checks_runs_anything_but_what_names_a_change_of_the_project() {
+    let checks = [
+        "cargo test",
+        "npm test 2>&1 | tail -20",
+        "echo x > $S/in.json",
+        "mkdir -p $S/d && cp src/a.rs $S/d/",
+        "git diff HEAD",
+        "git status",
+        "curl -s localhost:8080/x",
+        "git clone /w $S/copy",
+        "cd $S && git init && git add .",
+        "python3 $S/try.py",
+        "ls > /dev/null",
+    ];
+    for line in checks {
+        assert!(!refused(Writes::Scratch, line), "{line}");
+    }
+    let changes = [
+        "echo x > src/a.rs",
+        "cargo test > out.log",
+        "sed -i s/a/b/ src/a.rs",
+        "rm -rf target",
+        "git commit -am x",
+        "git stash",
+        "git checkout -- src",
+        "git reset --hard",
+        "cp $S/a src/a",
+        "touch /w/x",
+        "sh -c 'echo x > a'",
+        "cd src && touch x",
+        "rm $X",
+        "git -C /w add .",
+        "mv src/a.rs $S/",
+    ];
+    for line in changes {
+        assert!(refused(Writes::Scratch, line), "{line}");
+    }
+    for line in checks.iter().chain(&changes) {
+        assert!(!refused(Writes::Anywhere, line), "{line}");
+    }
+}
+
+// proves: D9
+#[test]
+fn files_are_kept_from_them_alike() {
+    let file = |writes: Writes, path: &str, real: &str| {
+        let path = PathUse { typed: PathBuf::from(path), resolved: PathBuf::from(real) };
+        writes.refuses(&[Access::Write(path)], &place()).is_some()
+    };
+    let own = "/h/.troupe/temp/s/scratch/a1/x";
+    assert!(!file(Writes::Scratch, own, own) && !file(Writes::Anywhere, "/w/x", "/w/x"));
+    assert!(file(Writes::Scratch, own, "/w/x"), "a link out of the folder");
+    assert!(file(Writes::Scratch, "/w/x", "/w/x") && file(Writes::Nowhere, "/w/x", "/w/x"));
+    assert!(!file(Writes::Scratch, "/tmp/x", "/tmp/x"), "that is for rules and mode");
+    assert!(file(Writes::Nowhere, "/tmp/x", "/tmp/x"));
+}
+
+// proves: D10
+#[test]
+fn the_scratch_folder_needs_no_leave_although_it_lies_in_the_home_of_troupe() {
+    let verdict = |line: &str| {
+        let mut command = parse(&line.replace("$S", "/h/.troupe/temp/s/scratch/a1"));
+        command.resolve(&place(), std::path::Path::to_path_buf);
+        let access = [Access::Exec(Box::new(command))];
+        let call = Judged { tool: "Bash", input: &json!({}), access: &access, place: &place() };
+        decide(&Rules::default(), Mode::Default, &call)
+    };
+    for line in ["echo x > $S/a", "mkdir -p $S/d/e", "cp a.txt $S/", "rm -rf $S/d", "touch $S/a $S/b"] {
+        assert_eq!(verdict(line), Verdict::Allow, "{line}");
+    }
+    for line in [
+        "mv a.txt $S/",
+        "cp $S/a a.txt",
+        "rm -rf $S/../..",
+        "cp /etc/shadow $S/",
+        "mkdir $S/$X",
+        "cp -r $S/a /h/.ssh",
+    ] {
+        assert!(matches!(verdict(line), Verdict::Ask(_)), "{line}");
+    }
+}
