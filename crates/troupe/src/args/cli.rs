@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use troupe_core::policy::Mode;
 
+use super::config::ConfigWish;
 use super::later::Later;
 use super::permissions::PermissionsCommand;
 
@@ -55,6 +56,8 @@ pub(crate) enum Command {
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),
+    /// Show the flags and variables of troupe: value, origin, meaning.
+    Config(ConfigWish),
     /// Print a completion script.
     Completions {
         /// For which shell.

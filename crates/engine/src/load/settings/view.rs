@@ -246,6 +246,22 @@ impl Settings {
         entries
     }
 
+    /// Where a key stands in the file that a value of it comes from.
+    pub fn key_position(&self, source: &Source, path: &[&str]) -> Option<Position> {
+        let mut of_source = self.positions.iter().filter(|(from, _)| from == source);
+        of_source.find_map(|(_, positions)| positions.key(path))
+    }
+
+    /// The switches of the key `flags`, by name.
+    pub fn flags(&self) -> Vec<(String, Valued<bool>)> {
+        let fields = self.root.at(&["flags"]).into_iter().flat_map(Node::fields);
+        let values = fields.filter_map(|(name, node)| {
+            let (value, origin) = node.scalar()?;
+            Some((name.to_owned(), Valued { value: value.as_bool()?, origin: Arc::clone(origin) }))
+        });
+        values.collect()
+    }
+
     fn position(&self, source: &Source, list: &str, rule: &str) -> Option<Position> {
         let mut of_source = self.positions.iter().filter(|(from, _)| from == source);
         of_source.find_map(|(_, positions)| positions.get(list, rule))
