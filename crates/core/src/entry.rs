@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::block::Blocks;
+use crate::def::Effort;
 use crate::ids::{AgentId, CallId, EntryId, InputId, JobId, MessageId, SessionId};
 use crate::outcome::Envelope;
 use crate::policy::Mode;
@@ -137,6 +138,9 @@ pub struct Header {
     /// Whether no call waited for it from the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
+    /// How much it thinks at first; none takes the model's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Where it was forked off (C8); none for what is no fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<ForkPoint>,
@@ -237,6 +241,8 @@ pub enum Setting {
     Model(String),
     /// The rendered prompt and tool list (by the name in [`Header::prompt`]).
     Prompt(String),
+    /// How much the model thinks; none takes its default.
+    Effort(Option<Effort>),
 }
 
 impl Body {

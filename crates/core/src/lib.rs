@@ -5,11 +5,13 @@
 //! happen next.
 
 pub mod access;
+pub mod alias;
 pub mod block;
 pub mod budget;
 pub mod catalogue;
 pub mod classify;
 pub mod compact;
+pub mod coordinator;
 pub mod def;
 pub mod entry;
 pub mod event;

@@ -39,6 +39,7 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         resident: false,
         name: None,
         background: false,
+        effort: None,
         fork: None,
         version: "0".into(),
     })

@@ -29,6 +29,8 @@ pub struct Environment {
     pub model: String,
     /// Names of its tools.
     pub tools: Vec<String>,
+    /// The folder that it may write to beside its work.
+    pub scratch: Option<PathBuf>,
     /// Agent types that it may start, with when to use them.
     pub agents: Vec<(String, String)>,
 }
@@ -80,6 +82,9 @@ impl Environment {
         let _ = writeln!(text, "- Platform: {}; date: {}; model: {}", self.platform, self.date, self.model);
         if !self.tools.is_empty() {
             let _ = writeln!(text, "- Tools: {}", self.tools.join(", "));
+        }
+        if let Some(scratch) = &self.scratch {
+            let _ = writeln!(text, "- Your scratch folder: {}", scratch.display());
         }
         if !self.agents.is_empty() {
             text.push_str("\nAgent types for the Agent tool\n");
@@ -202,6 +207,7 @@ mod tests {
             status: None,
             model: "m".into(),
             tools: vec![],
+            scratch: None,
             agents: vec![],
         }
     }

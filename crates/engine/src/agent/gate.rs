@@ -190,7 +190,10 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf]) -> Place {
     roots.push(config.cwd.clone());
     roots.extend(shared.standing.roots());
     roots.dedup();
-    let scratch = if state.mode == Mode::Plan { plan.to_vec() } else { Vec::new() };
+    let mut scratch = shared.scratch.names().to_vec();
+    if state.mode == Mode::Plan {
+        scratch.extend_from_slice(plan);
+    }
     Place { cwd, home: config.home.clone(), roots, scratch }
 }
 

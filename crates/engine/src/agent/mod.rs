@@ -10,6 +10,7 @@ mod compact;
 mod decided;
 mod gate;
 mod lost;
+mod model;
 mod passed;
 mod plan;
 mod report;

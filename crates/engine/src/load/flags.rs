@@ -123,7 +123,17 @@ impl Flags {
             };
             (*flag, state)
         });
-        (Self(states.collect()), told)
+        let mut flags = Self(states.collect());
+        flags.exclude();
+        (flags, told)
+    }
+
+    /// Turns off what does not go with another: a coordinator starts workers, and never forks (C9).
+    fn exclude(&mut self) {
+        if self.is_on(Flag::CoordinatorMode) && self.is_on(Flag::ForkSubagent) {
+            let from = Whence::Excluded(Flag::CoordinatorMode.name());
+            self.0.insert(Flag::ForkSubagent, State { on: false, from });
+        }
     }
 
     /// Whether a switch is on.
@@ -142,6 +152,7 @@ impl Flags {
     /// Sets a switch, whatever it was.
     pub fn set(&mut self, flag: Flag, on: bool, from: Whence) {
         self.0.insert(flag, State { on, from });
+        self.exclude();
     }
 
     /// Lays them over an environment, so that whoever looks one up there finds the same.
@@ -214,6 +225,19 @@ mod tests {
         assert!(of(&teams, "{}", Flag::AgentTeams).0);
         let env = "{\"env\": {\"TROUPE_KAIROS\": \"1\"}}";
         assert_eq!(of(&[], env, Flag::Proactive), (true, "--settings:1 env.TROUPE_KAIROS".into()));
+    }
+
+    // proves: C9
+    #[test]
+    fn a_coordinator_never_forks() {
+        let set = [("TROUPE_FORK_SUBAGENT", "1"), ("TROUPE_COORDINATOR_MODE", "1")];
+        let (flags, _) = resolve(&set, "{}", true);
+        assert!(!flags.is_on(Flag::ForkSubagent));
+        assert_eq!(flags.state(Flag::ForkSubagent).from.to_string(), "does not go with COORDINATOR_MODE");
+        let (mut flags, _) = resolve(&set[..1], "{}", true);
+        assert!(flags.is_on(Flag::ForkSubagent));
+        flags.set(Flag::CoordinatorMode, true, Whence::CommandLine("--coordinator"));
+        assert!(!flags.is_on(Flag::ForkSubagent));
     }
 
     #[test]

@@ -6,7 +6,9 @@ mod config;
 mod later;
 mod permissions;
 
-pub(crate) use cli::{Cli, Command, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish};
+pub(crate) use cli::{
+    Cli, Command, Debug, InputFormat, OutputFormat, Prompting, Run, SessionChoice, TrustWish,
+};
 pub(crate) use config::ConfigWish;
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};
 

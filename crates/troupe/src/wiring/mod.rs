@@ -1,9 +1,11 @@
 //! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
 //! decide one thing each.
 
+mod coordinator;
 mod definitions;
 mod frontend;
 mod key_helper;
+mod models;
 mod permissions;
 mod plans;
 mod provider;

@@ -27,6 +27,9 @@ enum Shape {
 
 const SHAPES: &[(&[&str], Shape)] = &[
     (&["model"], Shape::Text),
+    (&["subagentModel"], Shape::Text),
+    (&["effortLevel"], Shape::Text),
+    (&["modelAliases"], Shape::TextMap),
     (&["apiKeyHelper"], Shape::Text),
     (&["awsAuthRefresh"], Shape::Text),
     (&["awsCredentialExport"], Shape::Text),
