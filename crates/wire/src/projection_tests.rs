@@ -88,6 +88,7 @@ fn job(id: &str) -> (Job, watch::Sender<Option<Outcome>>) {
         owner: AgentId::main(),
         title: "make".into(),
         is_agent: false,
+        background: false,
         call: Some("t1".into()),
         output: "/out".into(),
         outcome,

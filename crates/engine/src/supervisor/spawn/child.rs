@@ -104,12 +104,13 @@ fn enter_job(shared: &Arc<Shared>, actor: &Actor, header: &Header) -> Job {
         owner: header.parent.clone().unwrap_or_else(AgentId::main),
         title: header.description.clone(),
         is_agent: true,
+        background: header.background,
         call: header.call.clone(),
         output: shared.paths.transcript_file(&header.agent),
         outcome,
     };
-    let hold = if header.background { Hold::Inbox } else { Hold::Waiting };
-    shared.jobs.enter(job.clone(), sender, actor.token(), hold);
+    // A call that does not wait lets go once it knows the id.
+    shared.jobs.enter(job.clone(), sender, actor.token(), Hold::Waiting);
     job
 }
 
