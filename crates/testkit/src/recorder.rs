@@ -74,11 +74,7 @@ impl Model for Recorder {
         info
     }
 
-    fn choose<'a>(
-        &'a self,
-        name: &'a str,
-        beside: &'a str,
-    ) -> BoxFuture<'a, Result<String, UnknownModel>> {
+    fn choose<'a>(&'a self, name: &'a str, beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
         self.inner.choose(name, beside)
     }
 }

@@ -19,6 +19,7 @@ use troupe_core::transcript::OpenCall;
 use super::actor::Actor;
 use super::passed::Passed;
 use super::plan::mode;
+use super::types;
 use crate::judge::touched;
 use crate::load::git::Checkout;
 use crate::supervisor::{Row, Shared};
@@ -59,8 +60,11 @@ impl Actor {
         schema::check(&spec.input_schema, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         let place = self.place();
-        let access = touched(&**tool, &place, input)
+        let mut access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
+        if tool.spawns() {
+            types::meant(&mut access, &self.shared.parts.defs.catalogue());
+        }
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 

@@ -16,6 +16,7 @@ mod plan;
 mod report;
 pub(crate) mod resolve;
 mod sample;
+mod types;
 
 pub(crate) use actor::Actor;
 pub(crate) use classify::Denials;

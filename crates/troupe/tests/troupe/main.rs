@@ -4,6 +4,7 @@
 
 mod command_line;
 mod config;
+mod coordinator;
 mod demo;
 mod home;
 mod permissions;
