@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::coordinator::WORKER;
 use crate::def::AgentDef;
 
 /// The definitions of one moment.
@@ -41,9 +42,15 @@ impl std::fmt::Display for DefFault {
 /// The type of an agent for which none is named (A4).
 pub const DEFAULT_TYPE: &str = "general-purpose";
 
-/// Other names of types (D8).
-const ALIASES: [(&str, &str); 3] =
-    [("general", DEFAULT_TYPE), ("claude-code-guide", "guide"), ("worker", DEFAULT_TYPE)];
+/// Other names of types (D8); of several, the first that is offered. A coordinator's worker and the general type stand
+/// for each other.
+const ALIASES: [(&str, &str); 5] = [
+    ("general", DEFAULT_TYPE),
+    ("general", WORKER),
+    ("claude-code-guide", "guide"),
+    (WORKER, DEFAULT_TYPE),
+    (DEFAULT_TYPE, WORKER),
+];
 
 impl Catalogue {
     /// Puts definitions together: of equal names the one of the strongest source is offered, of equal sources the
@@ -67,8 +74,10 @@ impl Catalogue {
     pub fn find(&self, name: &str) -> Option<&Arc<AgentDef>> {
         let exact = |name: &str| self.offered.iter().find(|def| def.name == name);
         let folded = |name: &str| self.offered.iter().find(|def| def.name.eq_ignore_ascii_case(name));
-        let alias = || ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        exact(name).or_else(|| folded(name)).or_else(|| alias().and_then(|(_, name)| exact(name)))
+        let aliases = ALIASES.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        exact(name)
+            .or_else(|| folded(name))
+            .or_else(|| aliases.map(|(_, name)| exact(name)).find_map(|def| def))
     }
 
     /// The names that there are.
@@ -135,5 +144,14 @@ mod tests {
         assert_eq!(found("Worker"), Some("general-purpose"));
         assert_eq!(found("claude-code-guide"), Some("guide"));
         assert_eq!(found("nobody"), None);
+    }
+
+    // proves: D8
+    #[test]
+    fn beside_a_coordinator_the_worker_is_the_general_type() {
+        let catalogue = Catalogue::of([def("worker", "", Source::BuiltIn)], Vec::new());
+        for name in [DEFAULT_TYPE, "general", "Worker"] {
+            assert_eq!(catalogue.find(name).map(|def| &*def.name), Some("worker"), "{name}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::agent_list::Listed;
 use crate::block::Blocks;
+use crate::def::Effort;
 use crate::ids::{AgentId, CallId, EntryId, InputId, JobId, MessageId, SessionId};
 use crate::outcome::Envelope;
 use crate::policy::Mode;
@@ -138,6 +139,9 @@ pub struct Header {
     /// Whether no call waited for it from the start.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub background: bool,
+    /// How much it thinks at first; none takes the model's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     /// Where it was forked off (C8); none for what is no fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<ForkPoint>,
@@ -240,6 +244,8 @@ pub enum Setting {
     Model(String),
     /// The rendered prompt and tool list (by the name in [`Header::prompt`]).
     Prompt(String),
+    /// How much the model thinks; none takes its default.
+    Effort(Option<Effort>),
 }
 
 impl Body {

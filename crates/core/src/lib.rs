@@ -6,12 +6,14 @@
 
 pub mod access;
 pub mod agent_list;
+pub mod alias;
 pub mod block;
 pub mod budget;
 pub mod builtin;
 pub mod catalogue;
 pub mod classify;
 pub mod compact;
+pub mod coordinator;
 pub mod def;
 pub mod entry;
 pub mod event;

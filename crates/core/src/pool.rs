@@ -1,5 +1,6 @@
 //! Which tools an agent gets: three filters in order (P1), each with the name under which a person is told of it.
 
+use crate::coordinator::TOOLS;
 use crate::def::AgentDef;
 use crate::policy::Mode;
 
@@ -8,6 +9,8 @@ use crate::policy::Mode;
 pub enum Life {
     /// The main agent.
     Main,
+    /// The main agent, where it only coordinates.
+    Coordinator,
     /// A call waits for it.
     Foreground,
     /// No call waits for it.
@@ -32,6 +35,8 @@ pub struct Standing {
 /// Which filter took a tool away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
+    /// A coordinator has workers for it.
+    Coordinator,
     /// No agent below the main one gets it.
     ForAll,
     /// Agents nest no deeper.
@@ -50,6 +55,7 @@ impl Removed {
     /// The filter, for people.
     pub fn words(self) -> &'static str {
         match self {
+            Self::Coordinator => "a coordinator has workers for it",
             Self::ForAll => "not for agents below the main one",
             Self::Depth => "agents nest no deeper",
             Self::Custom => "not for agents that are not built in",
@@ -118,7 +124,10 @@ const TEAMMATE: &[&str] = &[
 /// What took the tool away from an agent of this definition; none where it has it. `spawns` marks the tool that
 /// starts agents.
 pub fn removed(tool: &str, spawns: bool, def: &AgentDef, at: &Standing) -> Option<Removed> {
-    if at.life == Life::Main {
+    if at.life == Life::Coordinator && !TOOLS.contains(&tool) {
+        return Some(Removed::Coordinator);
+    }
+    if matches!(at.life, Life::Main | Life::Coordinator) {
         return (spawns && at.most_depth == 0).then_some(Removed::Depth).or_else(|| by_definition(tool, def));
     }
     let member = at.life == Life::Teammate && TEAMMATE.contains(&tool);
@@ -198,6 +207,21 @@ mod tests {
         assert_eq!(removed("Read", false, &some, &standing), None);
         assert_eq!(removed("Bash", false, &some, &standing), Some(Removed::Disallowed));
         assert_eq!(removed("Edit", false, &some, &standing), Some(Removed::NotNamed));
+    }
+
+    // proves: O1
+    #[test]
+    fn a_coordinator_has_its_few_tools_and_none_of_a_server() {
+        let def = crate::coordinator::definition();
+        let has = |tool: &str| removed(tool, tool == "Agent", &def, &at(Life::Coordinator, 0)).is_none();
+        for tool in ["Agent", "SendMessage", "TaskStop", "TaskList"] {
+            assert!(has(tool), "{tool}");
+        }
+        for tool in ["Read", "Bash", "AskUserQuestion", "TaskOutput", "EnterPlanMode", "mcp__docs__find"] {
+            assert!(!has(tool), "{tool}");
+        }
+        let none = Standing { most_depth: 0, ..at(Life::Coordinator, 0) };
+        assert_eq!(removed("Agent", true, &def, &none), Some(Removed::Depth));
     }
 
     // proves: P2

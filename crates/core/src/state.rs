@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::def::Effort;
 use crate::entry::Setting;
 use crate::policy::Mode;
 
@@ -84,6 +85,8 @@ pub struct AgentState {
     pub before_plan: Option<Mode>,
     /// The model, as it was named.
     pub model: String,
+    /// How much the model thinks; none takes its default.
+    pub effort: Option<Effort>,
     /// The name of its rendered prompt and tool list.
     pub prompt: String,
     /// Things to do.
@@ -102,6 +105,7 @@ impl AgentState {
             mode,
             before_plan: None,
             model,
+            effort: None,
             prompt,
             todos: Vec::new(),
             changed: Vec::new(),
@@ -166,6 +170,7 @@ impl AgentState {
             Setting::Mode(mode) => self.enter(*mode),
             Setting::Model(model) => self.model.clone_from(model),
             Setting::Prompt(prompt) => self.prompt.clone_from(prompt),
+            Setting::Effort(effort) => self.effort = *effort,
         }
     }
 

@@ -385,7 +385,10 @@ impl Transcript {
 }
 
 fn state_of(header: &Header) -> AgentState {
-    AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone())
+    let (cwd, model, prompt) = (header.cwd.clone(), header.model.clone(), header.prompt.clone());
+    let mut state = AgentState::new(cwd, header.mode, model, prompt);
+    state.effort = header.effort;
+    state
 }
 
 fn strip(entry: Arc<Entry>) -> Arc<Entry> {

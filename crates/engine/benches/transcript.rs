@@ -65,6 +65,7 @@ fn header() -> Header {
         resident: true,
         name: None,
         background: false,
+        effort: None,
         fork: None,
         version: "0.0.0".to_owned(),
     }

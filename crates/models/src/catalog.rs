@@ -6,6 +6,8 @@
 //! write (5 minutes), 0.1 to read.
 
 use serde_json::json;
+use troupe_core::alias::FOLLOWS_MODE;
+use troupe_core::def::Effort;
 use troupe_core::ports::model::ModelInfo;
 use troupe_core::usage::Price;
 
@@ -44,25 +46,40 @@ struct Known {
     /// Input and output.
     price: Option<(f64, f64)>,
     thinking: Thinking,
+    efforts: &'static [Effort],
 }
 
-const fn known(id: &'static str, output: u32, price: Option<(f64, f64)>, thinking: Thinking) -> Known {
-    Known { id, output, price, thinking }
+const fn known(
+    id: &'static str,
+    output: u32,
+    price: Option<(f64, f64)>,
+    thinking: Thinking,
+    efforts: &'static [Effort],
+) -> Known {
+    Known { id, output, price, thinking, efforts }
 }
+
+/// No level of effort can be asked for.
+const NONE: &[Effort] = &[];
+/// Those of the first models that knew any.
+const THREE: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High];
+/// The same, and all that it can.
+const FOUR: &[Effort] = &[Effort::Low, Effort::Medium, Effort::High, Effort::Max];
+const FIVE: &[Effort] = &Effort::ALL;
 
 const MODELS: &[Known] = &[
-    known("claude-opus-5", 64_000, None, Thinking::Unasked),
-    known("claude-fable-5", 64_000, None, Thinking::Unasked),
-    known("claude-mythos-5", 64_000, None, Thinking::Unasked),
-    known("claude-sonnet-5", 64_000, None, Thinking::Unasked),
-    known("claude-opus-4-8", 64_000, None, Thinking::Adaptive),
-    known("claude-opus-4-7", 64_000, None, Thinking::Adaptive),
-    known("claude-opus-4-6", 64_000, Some((5.0, 25.0)), Thinking::Adaptive),
-    known("claude-sonnet-4-6", 64_000, Some((3.0, 15.0)), Thinking::Adaptive),
-    known("claude-opus-4-5", 64_000, Some((5.0, 25.0)), Thinking::Unasked),
-    known("claude-sonnet-4-5", 64_000, Some((3.0, 15.0)), Thinking::Unasked),
-    known("claude-haiku-4-5", 64_000, Some((1.0, 5.0)), Thinking::Unasked),
-    known("claude-opus-4-1", 32_000, Some((15.0, 75.0)), Thinking::Unasked),
+    known("claude-opus-5", 64_000, None, Thinking::Unasked, FIVE),
+    known("claude-fable-5", 64_000, None, Thinking::Unasked, FIVE),
+    known("claude-mythos-5", 64_000, None, Thinking::Unasked, FIVE),
+    known("claude-sonnet-5", 64_000, None, Thinking::Unasked, FIVE),
+    known("claude-opus-4-8", 64_000, None, Thinking::Adaptive, FIVE),
+    known("claude-opus-4-7", 64_000, None, Thinking::Adaptive, FIVE),
+    known("claude-opus-4-6", 64_000, Some((5.0, 25.0)), Thinking::Adaptive, FOUR),
+    known("claude-sonnet-4-6", 64_000, Some((3.0, 15.0)), Thinking::Adaptive, FOUR),
+    known("claude-opus-4-5", 64_000, Some((5.0, 25.0)), Thinking::Unasked, THREE),
+    known("claude-sonnet-4-5", 64_000, Some((3.0, 15.0)), Thinking::Unasked, NONE),
+    known("claude-haiku-4-5", 64_000, Some((1.0, 5.0)), Thinking::Unasked, NONE),
+    known("claude-opus-4-1", 32_000, Some((15.0, 75.0)), Thinking::Unasked, NONE),
 ];
 
 /// The id that a name stands for; a name that is no alias is an id.
@@ -94,7 +111,30 @@ pub fn info(name: &str) -> ModelInfo {
         price,
         scripted: false,
         extra: if adaptive { vec![("thinking".to_owned(), json!({"type":"adaptive"}))] } else { Vec::new() },
+        efforts: model
+            .map_or(NONE, |model| model.efforts)
+            .iter()
+            .map(|effort| (*effort, field(*effort)))
+            .collect(),
     }
+}
+
+/// The field of a request that asks for a level of effort.
+pub(crate) fn field(effort: Effort) -> (String, serde_json::Value) {
+    ("output_config".to_owned(), json!({"effort": effort.as_str()}))
+}
+
+/// Whether people use the name for another.
+pub(crate) fn is_alias(name: &str) -> bool {
+    let name = name.trim();
+    name.eq_ignore_ascii_case(FOLLOWS_MODE)
+        || ALIASES.iter().any(|(alias, _)| alias.eq_ignore_ascii_case(name))
+}
+
+/// Whether something is known of the model of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    let id = resolve(name);
+    is_alias(name) || MODELS.iter().any(|model| is_of(id, model.id))
 }
 
 /// Whether `id` is the model or one of its dated forms (`-20251001`, `-latest`); a further number
@@ -141,6 +181,19 @@ mod tests {
         for name in ["claude-opus-4-5", "claude-haiku-4-5", "claude-sonnet-5", "llama", "claude-opus-4-61"] {
             assert!(info(name).extra.is_empty(), "{name}");
         }
+    }
+
+    #[test]
+    fn a_model_has_the_levels_of_effort_of_its_family() {
+        let levels = |name: &str| {
+            info(name).efforts.iter().map(|(effort, _)| effort.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(levels("opus"), "low medium high xhigh max");
+        assert_eq!(levels("claude-sonnet-4-6"), "low medium high max");
+        assert_eq!(levels("claude-opus-4-5-20251101"), "low medium high");
+        assert_eq!(levels("haiku"), "");
+        assert_eq!(levels("qwen3:8b"), "");
+        assert_eq!(field(Effort::Xhigh), ("output_config".into(), json!({"effort": "xhigh"})));
     }
 
     #[test]

@@ -68,11 +68,16 @@ async fn ask(name: &str, port: u16) -> Option<Server> {
         }
     }
     // Anything else that listens here answers otherwise. A server without models says `null`.
-    let value: serde_json::Value = serde_json::from_slice(&body).ok()?;
+    let models = models_in(&body)?;
+    Some(Server { name: name.to_owned(), base_url, models })
+}
+
+/// The ids in a list of models; none where it is no such list.
+pub(crate) fn models_in(body: &[u8]) -> Option<Vec<String>> {
+    let value: serde_json::Value = serde_json::from_slice(body).ok()?;
     value.get("data")?;
     let list: List = serde_json::from_value(value).ok()?;
-    let models = list.data.unwrap_or_default().into_iter().map(|model| model.id).collect();
-    Some(Server { name: name.to_owned(), base_url, models })
+    Some(list.data.unwrap_or_default().into_iter().map(|model| model.id).collect())
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 //!
 //! [`providers::open`] makes a model of a configuration. [`anthropic`] speaks the Messages API and tries once,
 //! [`retry`] tries again, [`script`] plays replies that are written down. [`sse`] reads streams of events,
-//! [`catalog`] knows models by name, [`detect`] looks for local servers.
+//! [`catalog`] knows models by name, [`aliases`] adds the person's own, [`detect`] looks for local servers.
 //!
 //! This crate knows no engine, no tool and no frontend, and reads no environment: what it needs comes in a
 //! configuration (the system's proxy variables are read by the HTTP client itself).
 
+pub mod aliases;
 pub mod anthropic;
 pub mod catalog;
 pub mod detect;
@@ -15,6 +16,7 @@ pub mod retry;
 pub mod script;
 pub mod sse;
 
+pub use aliases::Aliased;
 pub use anthropic::install_crypto;
 pub use catalog::DEFAULT_MODEL;
 pub use providers::{Config, Provider, open};

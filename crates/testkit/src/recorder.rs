@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use troupe_core::ports::model::{Delta, Message, Model, ModelError, ModelInfo, Request};
+use troupe_core::ports::model::{Delta, Message, Model, ModelError, ModelInfo, Request, UnknownModel};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 /// The recorder.
@@ -72,5 +72,9 @@ impl Model for Recorder {
             info.max_output = 1_000;
         }
         info
+    }
+
+    fn choose<'a>(&'a self, name: &'a str, beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
+        self.inner.choose(name, beside)
     }
 }

@@ -21,7 +21,7 @@ use troupe_core::ports::model::Model;
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::MemoryJournal;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -112,6 +112,7 @@ impl World {
             model: None,
             default_model: "script".to_owned(),
             subagent_model: None,
+            models: Models::default(),
             small_model: None,
             pool: Filter::default(),
             contexts: Contexts::default(),

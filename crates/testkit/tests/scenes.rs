@@ -40,6 +40,8 @@ scenes! { fix_a_bug, two_agents, two_turns, bad_calls }
 
 // proves: D9, D10
 scenes! { look_only, verdict }
+// proves: C2
+scenes! { fast_agents }
 
 // proves: S1, F182
 scenes! { plan_mode, plan_by_agents, auto }

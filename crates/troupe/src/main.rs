@@ -5,6 +5,7 @@
 
 mod args;
 mod ask_trust;
+mod config;
 mod crash;
 mod demo;
 mod docs;
@@ -67,6 +68,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
+        Some(Command::Config(wish)) => print(&config::text(wish, environment()?)?),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Cli::command(), "troupe", &mut script);

@@ -39,6 +39,7 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         resident: false,
         name: None,
         background: false,
+        effort: None,
         fork: None,
         version: "0".into(),
     })
@@ -87,6 +88,7 @@ fn job(id: &str) -> (Job, watch::Sender<Option<Outcome>>) {
         owner: AgentId::main(),
         title: "make".into(),
         is_agent: false,
+        background: false,
         call: Some("t1".into()),
         output: "/out".into(),
         outcome,

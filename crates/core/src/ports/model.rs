@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::block::{Block, Blocks};
+use crate::def::Effort;
 use crate::entry::Stop;
 use crate::ids::{AgentId, MessageId};
 use crate::ports::tool::ToolSpec;
@@ -227,6 +228,18 @@ pub struct ModelInfo {
     pub scripted: bool,
     /// Fields that every request to it carries (`thinking`, …).
     pub extra: Vec<(String, Value)>,
+    /// The levels of effort that it knows, each with the field that asks for it.
+    pub efforts: Vec<(Effort, (String, Value))>,
+}
+
+/// A name that no model of the provider has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no model `{name}`; there are: {}", .known.join(", "))]
+pub struct UnknownModel {
+    /// What was asked for.
+    pub name: String,
+    /// The names that there are.
+    pub known: Vec<String>,
 }
 
 /// A provider.
@@ -243,4 +256,13 @@ pub trait Model: Send + Sync {
 
     /// What is known of the model of this name or alias.
     fn info(&self, name: &str) -> ModelInfo;
+
+    /// The name to record for an agent that is to use the model `name`, beside one that uses `beside`. Where the
+    /// provider has no models of the ecosystem's aliases, these mean the one in use.
+    ///
+    /// # Errors
+    /// [`UnknownModel`], where the provider says which models it has and this is none of them.
+    fn choose<'a>(&'a self, name: &'a str, _beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
+        Box::pin(std::future::ready(Ok(name.to_owned())))
+    }
 }

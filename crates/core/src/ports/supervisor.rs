@@ -23,6 +23,8 @@ pub struct Job {
     pub title: String,
     /// Whether it is an agent.
     pub is_agent: bool,
+    /// Whether no call is to wait for it from the start.
+    pub background: bool,
     /// The call that started it.
     pub call: Option<CallId>,
     /// Where its output goes.

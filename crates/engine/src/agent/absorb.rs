@@ -77,6 +77,7 @@ impl Actor {
             Setting::Mode(mode) => *mode == state.mode,
             Setting::Model(model) => *model == state.model,
             Setting::Prompt(prompt) => *prompt == state.prompt,
+            Setting::Effort(effort) => *effort == state.effort,
         };
         if !same {
             self.record(Body::Set(setting)).await?;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use troupe_core::CancellationToken;
+use troupe_core::alias::in_mode;
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
 use troupe_core::def::AgentDef;
@@ -92,7 +93,8 @@ impl Actor {
         rendered: Rendered,
         pool: Vec<Arc<dyn Tool>>,
     ) -> Self {
-        let info_of = writer.transcript().state().model.clone();
+        let state = writer.transcript().state();
+        let info_of = in_mode(&state.model, state.mode).to_owned();
         Self {
             token: shared.token.child_token(),
             info: shared.parts.model.info(&info_of),
@@ -177,6 +179,7 @@ impl Actor {
         match next_step(self.transcript(), &left) {
             Step::Sample => {
                 self.hold_slot().await?;
+                self.follow_mode().await?;
                 self.tell_of_plan_mode().await?;
                 self.tell_of_agents().await?;
                 self.repeat_reminder().await?;
@@ -224,12 +227,18 @@ impl Actor {
 
     /// What is known of the model in use.
     pub(super) fn info(&mut self) -> &ModelInfo {
-        let model = &self.writer.transcript().state().model;
+        let model = self.model_now();
         if *model != self.info_of {
-            self.info = self.shared.parts.model.info(model);
-            self.info_of.clone_from(model);
+            let model = model.to_owned();
+            self.info = self.shared.parts.model.info(&model);
+            self.info_of = model;
         }
         &self.info
+    }
+
+    /// The name that the known model has.
+    pub(super) fn info_of(&self) -> &str {
+        &self.info_of
     }
 
     pub(super) fn known_info(&self) -> &ModelInfo {
@@ -338,7 +347,7 @@ impl Actor {
             status,
             model: self.info().id.clone(),
             tools: self.rendered.tools.iter().map(|tool| tool.name.to_string()).collect(),
-            scratch: self.scratch(),
+            scratch: self.scratch().or_else(|| shared.scratch.names().first().cloned()),
         };
         let instructions = if slim { Vec::new() } else { (config.prompting.instructions)() };
         environment.text(&instructions)

@@ -21,6 +21,7 @@ use super::actor::Actor;
 use super::passed::Passed;
 use super::plan::mode;
 use super::scratch;
+use super::types;
 use crate::judge::touched;
 use crate::load::git::Checkout;
 use crate::supervisor::{Row, Shared};
@@ -61,8 +62,11 @@ impl Actor {
         schema::check(&spec.input_schema, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         let place = self.place();
-        let access = touched(&**tool, &place, input)
+        let mut access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
+        if tool.spawns() {
+            types::meant(&mut access, &self.shared.parts.defs.catalogue());
+        }
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 
@@ -208,6 +212,7 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place 
     roots.extend(shared.standing.roots());
     roots.dedup();
     let mut scratch = scratch::folders(shared, row, writes);
+    scratch.extend_from_slice(shared.scratch.names());
     if state.mode == Mode::Plan {
         scratch.extend_from_slice(plan);
     }

@@ -11,6 +11,7 @@ mod decided;
 mod gate;
 pub(crate) mod inquiry;
 mod lost;
+mod model;
 mod passed;
 mod plan;
 mod report;
@@ -18,6 +19,7 @@ pub(crate) mod resolve;
 mod sample;
 mod scratch;
 mod told;
+mod types;
 
 pub(crate) use actor::Actor;
 pub(crate) use classify::Denials;

@@ -58,6 +58,7 @@ impl Actor {
     /// A request with these messages.
     pub(super) fn request(&mut self, messages: Vec<Message>) -> Request {
         let info = self.info().clone();
+        let extra = self.extra(&info);
         Request {
             agent: self.me().clone(),
             definition: self.def.name.clone(),
@@ -67,7 +68,7 @@ impl Actor {
             system: Arc::clone(&self.rendered.system),
             tools: Arc::clone(&self.rendered.tools),
             messages,
-            extra: info.extra,
+            extra,
         }
     }
 

@@ -5,6 +5,7 @@
 //! looks at this process, and no `.env` file of a project is ever read.
 
 pub mod env;
+pub mod flags;
 pub mod git;
 mod git_config;
 pub mod instructions;
@@ -17,12 +18,16 @@ pub mod rules;
 pub mod settings;
 mod text;
 pub mod trust;
+pub mod unused;
 pub mod variables;
+pub mod whence;
 
 pub use env::{BadValue, Env, EnvError, Found};
+pub use flags::{Flag, Flags};
 pub use instructions::{Loaded, Notice, Wanted};
 pub use places::{Places, SettingsFile};
 pub use reload::{Reread, RuleFiles, RuleSources};
 pub use rules::{LoadedRules, RuleFlags};
 pub use settings::{CommandLine, Settings, SettingsFault, Sources};
 pub use trust::{Trust, TrustItem, TrustStore};
+pub use whence::{Value, Whence};

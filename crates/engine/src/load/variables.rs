@@ -14,6 +14,8 @@ pub struct Variable {
     pub kind: Kind,
     /// What it is for.
     pub meaning: &'static str,
+    /// What it belongs with, for listings.
+    pub group: &'static str,
 }
 
 /// Under which names a variable is read.
@@ -80,8 +82,8 @@ pub fn secret_names() -> impl Iterator<Item = String> {
 
 /// Makes a constant of each row, and the list of them all.
 macro_rules! variables {
-    ($($name:ident $(($($also:literal),+))?: $naming:ident, $kind:expr, $meaning:literal;)+) => {
-        $(
+    ($([$group:literal] $($name:ident $(($($also:literal),+))?: $naming:ident, $kind:expr, $meaning:literal;)+)+) => {
+        $($(
             #[doc = $meaning]
             pub const $name: Variable = Variable {
                 name: stringify!($name),
@@ -89,11 +91,12 @@ macro_rules! variables {
                 also: &[$($($also),+)?],
                 kind: $kind,
                 meaning: $meaning,
+                group: $group,
             };
-        )+
+        )+)+
 
         /// Every variable.
-        pub const ALL: &[Variable] = &[$($name),+];
+        pub const ALL: &[Variable] = &[$($($name),+),+];
     };
 }
 
@@ -101,14 +104,15 @@ const OFF: Kind = Kind::Switch(OnWhen::Set);
 const ON: Kind = Kind::Switch(OnWhen::Always);
 
 variables! {
-    // Where things lie. The two names are fixed by the ecosystem and by us: neither is one of the other's.
+    // The two names of folders are fixed by the ecosystem and by us: neither is one of the other's.
+    ["Where things lie"]
     TROUPE_HOME: Exact, Kind::Path, "The folder that troupe writes to.";
     CLAUDE_CONFIG_DIR: Exact, Kind::Path, "The ecosystem's folder of the user.";
     TROUPE_TRUST_WORKSPACE: Exact, OFF, "Vouches for the folder, as --trust-workspace does.";
     IS_SANDBOX: Exact, OFF, "The machine may be lost: root may work without questions.";
     TMPDIR: Exact, Kind::Path, "The folder for files that need not last.";
 
-    // Set by an SDK that starts us.
+    ["Set by an SDK that starts troupe"]
     CLAUDE_AGENT_SDK_VERSION: Exact, Kind::Text, "Version of the SDK that started this process.";
     CLAUDE_AGENT_SDK_CLIENT_APP: Exact, Kind::Text, "Name of the host, for the user agent of requests.";
     CLAUDE_AGENT_SDK_DISABLE_BUILTIN_AGENTS: Exact, OFF, "No built-in agents in sessions without a person.";
@@ -120,9 +124,7 @@ variables! {
     ENABLE_SDK_FILE_CHECKPOINTING: Prefixed, OFF, "Keep files as they were before each prompt.";
     PRINT_BG_WAIT_CEILING_MS: Prefixed, Kind::Number, "How long the end of a headless run waits for background agents, in ms; 0: no limit.";
 
-    QUESTION_TIMEOUT_MS: Prefixed, Kind::Number, "How long a question may stay open before it is a denial, in ms; 0: no limit.";
-
-    // Models.
+    ["Models"]
     ANTHROPIC_API_KEY: Exact, Kind::Secret, "Key of the Messages API.";
     ANTHROPIC_AUTH_TOKEN: Exact, Kind::Secret, "Bearer token in place of a key.";
     ANTHROPIC_BASE_URL: Exact, Kind::Text, "Address of the Messages API.";
@@ -135,7 +137,7 @@ variables! {
     STREAM_IDLE_LIMIT_MS: Prefixed, Kind::Number, "How long a begun reply may be silent, in ms.";
     DISABLE_EXPERIMENTAL_BETAS: Prefixed, OFF, "Send no beta flags, for gateways that refuse them.";
 
-    // Tools.
+    ["Tools"]
     BASH_DEFAULT_TIMEOUT_MS: Exact, Kind::Number, "Time limit of a shell command that names none, in ms.";
     BASH_MAX_TIMEOUT_MS: Exact, Kind::Number, "Largest time limit that a shell command may name, in ms.";
     BASH_MAX_OUTPUT_LENGTH: Exact, Kind::Number, "Most characters of a shell's output that are read back.";
@@ -155,8 +157,9 @@ variables! {
     MCP_TOOL_TIMEOUT: Exact, Kind::Number, "Time limit of an MCP call, in ms.";
     ADDITIONAL_DIRECTORIES_CLAUDE_MD: Prefixed, OFF, "Read instruction files of added folders too.";
 
-    // Agents.
-    MAX_SUBAGENT_SPAWN_DEPTH: Prefixed, Kind::Number, "How deep agents may nest.";
+    ["Agents"]
+    QUESTION_TIMEOUT_MS: Prefixed, Kind::Number, "How long a question may stay open before it is a denial, in ms; 0: no limit.";
+    MAX_SUBAGENT_SPAWN_DEPTH: Prefixed, Kind::Number, "How deep agents may nest; 3 unless set.";
     SIMPLE: Prefixed, OFF, "Few tools, nothing loaded but what a flag names.";
     FORK_SUBAGENT: Prefixed, OFF, "An agent without a type is a fork.";
     BUILTIN_EXPLORE_PLAN_AGENTS: Prefixed, ON, "The agents Explore and Plan.";
@@ -177,7 +180,7 @@ variables! {
     AGENT_MEMORY_SNAPSHOT: Prefixed, OFF, "Projects seed the memory of agents.";
     CACHE_BREAK_DETECTION: Prefixed, ON, "Tell when the prompt cache was lost, and why.";
 
-    // Teams.
+    ["Teams"]
     AGENT_TEAMS("EXPERIMENTAL_AGENT_TEAMS"): Prefixed, OFF, "Agent teams.";
     TEAM_NAME: Prefixed, Kind::Text, "The team that this process is a member of.";
     AGENT_NAME: Prefixed, Kind::Text, "The member's name.";

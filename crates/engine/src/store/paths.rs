@@ -74,6 +74,11 @@ impl SessionPaths {
         self.folder().join("prompts")
     }
 
+    /// The folder that all agents of a coordinator's session may write to.
+    pub fn shared_scratch(&self) -> PathBuf {
+        self.folder().join("scratch")
+    }
+
     /// The output of a job.
     pub fn output(&self, job: &JobId) -> PathBuf {
         self.outputs().join(format!("{job}.output"))

@@ -47,6 +47,7 @@ impl Supervisor for Door {
             owner: start.owner.clone(),
             title: start.title.clone(),
             is_agent: false,
+            background: start.background,
             call: Some(start.call.clone()),
             output: shared.paths.output(&id),
             outcome,

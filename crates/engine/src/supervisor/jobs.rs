@@ -211,6 +211,7 @@ mod tests {
             owner: AgentId::main(),
             title: "true".into(),
             is_agent: false,
+            background: false,
             call: None,
             output: "/o".into(),
             outcome,

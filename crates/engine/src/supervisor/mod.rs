@@ -9,6 +9,7 @@ mod notice;
 mod questions;
 pub(crate) mod row;
 mod runner;
+mod scratch;
 pub(crate) mod shared;
 pub(crate) mod spawn;
 mod standing;

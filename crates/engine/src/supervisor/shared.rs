@@ -1,6 +1,6 @@
 //! What all agents of a session share.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use super::Row;
 use super::account::Totals;
 use super::jobs::Jobs;
 use super::questions::Questions;
+use super::scratch::Scratch;
 use super::standing::Standing;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -38,6 +39,9 @@ pub(crate) struct Shared {
     pub(crate) denials: Denials,
     pub(crate) standing: Standing,
     pub(crate) questions: Questions,
+    pub(crate) scratch: Scratch,
+    /// What was told and is not to be told again.
+    told: Mutex<HashSet<String>>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -67,6 +71,8 @@ impl Shared {
             denials: Denials::default(),
             standing: Standing::new(&config.leave, &config.place),
             questions: Questions::default(),
+            scratch: Scratch::default(),
+            told: Mutex::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -80,7 +86,10 @@ impl Shared {
     pub(crate) fn pool(&self, def: &AgentDef, at: &PoolStanding) -> Vec<Arc<dyn Tool>> {
         let keep = |tool: &&Arc<dyn Tool>| {
             let name = &*tool.spec().name;
-            self.config.pool.passes(name) && pool::removed(name, tool.spawns(), def, at).is_none()
+            let pool = &self.config.pool;
+            // What flags name is for those who work.
+            let named = at.life == Life::Coordinator && !pool.without.iter().any(|gone| gone == name);
+            (named || pool.passes(name)) && pool::removed(name, tool.spawns(), def, at).is_none()
         };
         self.parts.tools.iter().filter(keep).cloned().collect()
     }
@@ -88,12 +97,22 @@ impl Shared {
     /// The tools of the main agent.
     pub(crate) fn main_pool(&self) -> Vec<Arc<dyn Tool>> {
         let at = PoolStanding {
-            life: Life::Main,
+            life: if self.coordinates() { Life::Coordinator } else { Life::Main },
             depth: 0,
             most_depth: self.config.ceilings.depth,
             mode: Mode::Default,
         };
         self.pool(&self.parts.defs.main, &at)
+    }
+
+    /// Whether the main agent only coordinates.
+    pub(crate) fn coordinates(&self) -> bool {
+        self.parts.defs.main.coordinates()
+    }
+
+    /// Whether a line was not told in this session so far; it counts as told then.
+    pub(crate) fn is_new(&self, line: &str) -> bool {
+        lock(&self.told).insert(line.to_owned())
     }
 
     // Agents.

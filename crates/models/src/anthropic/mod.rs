@@ -10,6 +10,7 @@ mod decode;
 mod failure;
 mod http;
 pub mod marks;
+mod names;
 pub mod provider;
 mod reply;
 

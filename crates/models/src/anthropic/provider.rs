@@ -9,12 +9,13 @@ use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::time::timeout_at;
-use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request};
+use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request, UnknownModel};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 use super::auth::{Auth, Credentials, Proof};
 use super::decode::malformed;
 use super::http::{LazyClient, chain};
+use super::names::Names;
 use super::reply::{Form, Idle, IdleLimits, Source, cancelled, deltas};
 use super::{body, failure};
 use crate::catalog;
@@ -63,7 +64,9 @@ impl Config {
 pub struct Anthropic(Arc<Inner>);
 
 #[derive(Debug)]
-struct Inner {
+pub(super) struct Inner {
+    pub(super) base_url: String,
+    pub(super) names: Names,
     client: LazyClient,
     credentials: Credentials,
     headers: Result<HeaderMap, ModelError>,
@@ -74,7 +77,9 @@ impl Anthropic {
     /// Makes the provider. What is wrong with the configuration is told by the first request.
     pub fn new(config: Config) -> Self {
         Self(Arc::new(Inner {
+            names: Names::default(),
             client: LazyClient::new(&config.base_url, config.extra_ca),
+            base_url: config.base_url,
             credentials: Credentials::new(config.auth),
             headers: fixed_headers(&config.version, &config.betas),
             idle: config.idle,
@@ -116,6 +121,15 @@ impl Inner {
         let answer =
             client.post(url).headers(headers).body(body).send().await.map_err(|error| of_client(&error))?;
         Ok((answer, proof))
+    }
+
+    /// Asks for something that stands at an address.
+    pub(super) async fn get(&self, path: &str, query: &str) -> Result<Response, ModelError> {
+        let (client, mut url) = self.client.get(path)?;
+        url.set_query(Some(query));
+        let mut headers = self.headers.clone()?;
+        headers.extend(self.credentials.headers().await?.iter().cloned());
+        client.get(url).headers(headers).send().await.map_err(|error| of_client(&error))
     }
 
     /// What a failed answer says. After a 401 a helper's key is dropped, and the failure says that another try
@@ -237,6 +251,10 @@ impl Model for Anthropic {
 
     fn info(&self, name: &str) -> ModelInfo {
         catalog::info(name)
+    }
+
+    fn choose<'a>(&'a self, name: &'a str, beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
+        Box::pin(self.0.choose(name, beside))
     }
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use tokio::time::{Instant, sleep};
-use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request, Retry as Told};
+use troupe_core::ports::model::{
+    Delta, Fault, Model, ModelError, ModelInfo, Request, Retry as Told, UnknownModel,
+};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 use super::class::{self, Class};
@@ -51,6 +53,10 @@ impl<M: Model + 'static> Model for Retry<M> {
 
     fn info(&self, name: &str) -> ModelInfo {
         self.model.info(name)
+    }
+
+    fn choose<'a>(&'a self, name: &'a str, beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
+        self.model.choose(name, beside)
     }
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use troupe_core::def::Effort;
 use troupe_core::ids::AgentId;
-use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request};
+use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request, UnknownModel};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 use super::format::{Answer, Script};
@@ -14,6 +15,7 @@ use super::gates::Gates;
 use super::parse::ScriptError;
 use super::play::{Item, MODEL, items};
 use crate::anthropic::body;
+use crate::catalog;
 
 /// A model that plays a script. Clones are the same model.
 #[derive(Clone, Debug)]
@@ -130,6 +132,11 @@ impl Model for ScriptModel {
         Box::pin(async move { Ok(body::estimate(request)) })
     }
 
+    fn choose<'a>(&'a self, name: &'a str, beside: &'a str) -> BoxFuture<'a, Result<String, UnknownModel>> {
+        let chosen = if catalog::is_alias(name) { beside } else { name };
+        Box::pin(std::future::ready(Ok(chosen.to_owned())))
+    }
+
     fn info(&self, _name: &str) -> ModelInfo {
         ModelInfo {
             id: MODEL.to_owned(),
@@ -138,6 +145,7 @@ impl Model for ScriptModel {
             price: None,
             scripted: true,
             extra: Vec::new(),
+            efforts: Effort::ALL.into_iter().map(|effort| (effort, catalog::field(effort))).collect(),
         }
     }
 }

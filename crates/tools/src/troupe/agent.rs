@@ -105,6 +105,15 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
             Err(refusal) => return ToolOutput::error(format!("No agent was started: {refusal}")),
         },
     };
+    if waiter.job.background {
+        let job = waiter.detach();
+        return ToolOutput::text(format!(
+            "Agent {} was started in the background. Its report comes by itself as a task-notification: do other work, \
+             or end your turn. Its transcript: {}",
+            job.id,
+            job.output.display()
+        ));
+    }
     let job = waiter.job.clone();
     let Some(outcome) = end(cx, waiter).await else {
         return ToolOutput::error(format!(

@@ -86,6 +86,7 @@ impl Supervisor for Stage {
                 owner: spawn.parent.clone(),
                 title: spawn.description.clone(),
                 is_agent: true,
+                background: false,
                 call: Some(spawn.call.clone()),
                 output: "/s/a1".into(),
                 outcome: self.outcome.subscribe(),

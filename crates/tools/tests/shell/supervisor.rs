@@ -102,6 +102,7 @@ impl Supervisor for Door {
             owner: start.owner,
             title: start.title,
             is_agent: false,
+            background: false,
             call: Some(start.call),
             output: output.clone(),
             outcome,

@@ -130,6 +130,7 @@ fn agent_job(world: &World, outcome: Option<Outcome>) -> (Job, watch::Sender<Opt
         owner: AgentId::main(),
         title: "look around".into(),
         is_agent: true,
+        background: false,
         call: None,
         output: world.outputs().join("a7.output"),
         outcome,

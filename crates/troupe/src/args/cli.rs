@@ -7,8 +7,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use troupe_core::def::Effort;
 use troupe_core::policy::Mode;
 
+use super::config::ConfigWish;
 use super::later::Later;
 use super::permissions::PermissionsCommand;
 
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),
+    /// Show the flags and variables of troupe: value, origin, meaning.
+    Config(ConfigWish),
     /// Print a completion script.
     Completions {
         /// For which shell.
@@ -88,6 +92,10 @@ pub(crate) struct Run {
     /// Answer without a terminal, print the result, and end.
     #[arg(short, long)]
     pub(crate) print: bool,
+
+    /// Only coordinate: workers do what is to be done, and report.
+    #[arg(long)]
+    pub(crate) coordinator: bool,
 
     #[command(flatten)]
     pub(crate) format: Format,
@@ -186,6 +194,9 @@ pub(crate) struct ModelChoice {
     /// Most US dollars for the session.
     #[arg(long, alias = "maxBudgetUsd", value_name = "USD", value_parser = dollars)]
     pub(crate) max_budget_usd: Option<f64>,
+    /// How much the model thinks: low, medium, high, xhigh or max.
+    #[arg(long, value_name = "LEVEL", value_parser = effort)]
+    pub(crate) effort: Option<Effort>,
     /// Words for the anthropic-beta header.
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) betas: Vec<String>,
@@ -304,6 +315,11 @@ impl Run {
 pub(super) fn mode(text: &str) -> Result<Mode, String> {
     let words = || Mode::ALL.map(Mode::as_str).join(", ");
     Mode::parse(text).ok_or_else(|| format!("the modes are {}", words()))
+}
+
+fn effort(text: &str) -> Result<Effort, String> {
+    let words = || Effort::ALL.map(Effort::as_str).join(", ");
+    Effort::parse(text).ok_or_else(|| format!("the levels are {}", words()))
 }
 
 fn dollars(text: &str) -> Result<f64, String> {

@@ -23,8 +23,6 @@ pub(crate) struct Later {
     #[arg(long, hide = true, alias = "pluginUrl", num_args = 1..)]
     plugin_url: Vec<String>,
     #[arg(long, hide = true)]
-    effort: Option<String>,
-    #[arg(long, hide = true)]
     thinking: Option<String>,
     #[arg(long, hide = true, alias = "maxThinkingTokens")]
     max_thinking_tokens: Option<String>,
@@ -86,7 +84,6 @@ impl Later {
             ("--json-schema", self.json_schema.is_some()),
             ("--plugin-dir", !self.plugin_dir.is_empty()),
             ("--plugin-url", !self.plugin_url.is_empty()),
-            ("--effort", self.effort.is_some()),
             ("--thinking", self.thinking.is_some()),
             ("--max-thinking-tokens", self.max_thinking_tokens.is_some()),
             ("--thinking-display", self.thinking_display.is_some()),

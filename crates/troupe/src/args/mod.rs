@@ -1,11 +1,15 @@
 //! The command line. [`cli`] is what troupe acts on, [`later`] what it takes and does not act on yet,
-//! [`permissions`] a command with commands of its own.
+//! [`permissions`] and [`config`] commands with flags of their own.
 
 mod cli;
+mod config;
 mod later;
 mod permissions;
 
-pub(crate) use cli::{Cli, Command, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish};
+pub(crate) use cli::{
+    Cli, Command, Debug, InputFormat, OutputFormat, Prompting, Run, SessionChoice, TrustWish,
+};
+pub(crate) use config::ConfigWish;
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};
 
 #[cfg(test)]

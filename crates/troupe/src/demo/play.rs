@@ -17,7 +17,7 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -186,6 +186,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         model: Some("script".to_owned()),
         default_model: "script".to_owned(),
         subagent_model: None,
+        models: Models::default(),
         small_model: None,
         pool: Filter::default(),
         limits: Limits::default(),

@@ -1,9 +1,11 @@
 //! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
 //! decide one thing each.
 
+mod coordinator;
 mod definitions;
 mod frontend;
 mod key_helper;
+mod models;
 mod permissions;
 mod plans;
 mod provider;
@@ -22,5 +24,5 @@ pub(crate) use sandbox::{Fence, fence, folder, probe};
 pub(crate) use session::{COMPATIBLE, Outset, VERSION, Wired, tell_without_effect, wire};
 pub(crate) use standing::standing;
 pub(crate) use state::State;
-pub(crate) use trust::{settings, survey, unkept};
+pub(crate) use trust::{settings, settings_of, survey, unkept};
 pub(crate) use which::unknown as unknown_session;

@@ -12,7 +12,7 @@ use troupe_engine::git::Gathering;
 use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
+use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
 use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
@@ -20,7 +20,10 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, plans, provider, sandbox, state, tools, trust, which};
+use super::{
+    coordinator, definitions, frontend, models, permissions, plans, provider, sandbox, state, tools, trust,
+    which,
+};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -74,6 +77,9 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     secrets.add_from(&env);
+    let (mut flags, told) = Flags::resolve(&env, &settings, !headless);
+    told.iter().for_each(warn);
+    let env = flags.over(env);
     let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
     let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
     // It takes about as long as the rest of the start, so it goes beside it.
@@ -86,13 +92,16 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         return Ok(Outset::NobodyAnswers);
     };
     let provider::Chosen { config, key_source } = provider;
-    let model = troupe_models::open(config).map_err(Fault::failed)?;
+    let model = models::named(troupe_models::open(config).map_err(Fault::failed)?, &settings);
 
     let (places, state, told) = state::find(places, &env, !run.session.no_session_persistence);
     if let Some(told) = told {
         warn(told);
     }
     let start = which::choose(&run.session, &state)?;
+    coordinator::settle(run, &mut flags, &start, &state)?;
+    let env = flags.over(env);
+    let coordinates = flags.is_on(Flag::CoordinatorMode);
 
     let allowed = settings.permissions();
     let leave = permissions::leave(&permissions::Given {
@@ -118,7 +127,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: Definitions::fixed(definitions::builtin(&env, headless)),
+        defs: Definitions::fixed(if coordinates {
+            coordinator::definitions()
+        } else {
+            definitions::builtin(&env, headless)
+        }),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
@@ -126,11 +139,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         place,
         leave,
         prompting: Prompting {
-            system: text(
-                run.prompting.system_prompt.as_deref(),
-                run.prompting.system_prompt_file.as_deref(),
-                &env,
-            )?,
+            system: system(run, coordinates, &env)?,
             append: text(
                 run.prompting.append_system_prompt.as_deref(),
                 run.prompting.append_system_prompt_file.as_deref(),
@@ -156,6 +165,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
             activity: tools::is_on(&env, &var::AGENT_SUMMARIES, headless),
             handoff: tools::is_on(&env, &var::HANDOFF_CHECK, headless),
         },
+        models: models::of(run, &settings),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);
@@ -239,6 +249,17 @@ fn text(words: Option<&str>, file: Option<&Path>, env: &Env) -> Result<Option<St
         }
         (None, None) => Ok(None),
     }
+}
+
+/// What a flag puts in place of the main agent's system prompt; a coordinator's stays (C1).
+fn system(run: &Run, coordinates: bool, env: &Env) -> Result<Option<String>, Fault> {
+    let args::Prompting { system_prompt: words, system_prompt_file: file, .. } = &run.prompting;
+    let system = text(words.as_deref(), file.as_deref(), env)?;
+    if coordinates && system.is_some() {
+        warn("--system-prompt: a coordinator keeps its own; --append-system-prompt adds to it");
+        return Ok(None);
+    }
+    Ok(system)
 }
 
 type ReadInstructions = Arc<dyn Fn() -> Vec<Instructions> + Send + Sync>;

@@ -182,6 +182,14 @@ pub(crate) fn settings(places: &Places, env: &Env) -> Result<Settings, Fault> {
     Ok(unasked(&Run::default(), places, env, Sources::ALL)?.settings)
 }
 
+/// The settings that hold for a run in the working folder, for commands that start no session.
+///
+/// # Errors
+/// When a flag's word can't be understood, or the settings that it names can't be used.
+pub(crate) fn settings_of(run: &Run, env: &Env) -> Result<Settings, Fault> {
+    Ok(unasked(run, &Places::of(env), env, super::session::sources(run)?)?.settings)
+}
+
 fn load(run: &Run, places: &Places, env: &Env, sources: Sources, trust: &Trust) -> Result<Settings, Fault> {
     Settings::load(places, env, &command_line(run, env), sources, trust).map_err(failed)
 }

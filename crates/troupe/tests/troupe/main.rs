@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod command_line;
+mod config;
+mod coordinator;
 mod demo;
 mod home;
 mod permissions;

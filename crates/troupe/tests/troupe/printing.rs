@@ -75,9 +75,9 @@ fn tools_and_modes_follow_the_flags() {
 
 #[test]
 fn what_has_no_effect_yet_is_said_once() {
-    let ended = Stage::new().play(HELLO, &["-p", "hi", "--effort", "high", "--fallback-model", "x"]);
+    let ended = Stage::new().play(HELLO, &["-p", "hi", "--task-budget", "9", "--fallback-model", "x"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "hello there\n"));
-    assert_eq!(ended.err, "warning: without effect so far: --fallback-model, --effort\n");
+    assert_eq!(ended.err, "warning: without effect so far: --fallback-model, --task-budget\n");
 }
 
 #[test]

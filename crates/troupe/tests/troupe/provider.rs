@@ -95,3 +95,24 @@ fn root_may_not_bypass_permissions_unasked() {
     let arguments = ["-p", "hi", "--dangerously-skip-permissions"];
     Stage::new().play("agent main\nreply \"x\"\n", &arguments).says(1, &["root", "IS_SANDBOX"]);
 }
+
+// proves: C2, X5
+#[test]
+fn an_effort_is_sent_where_the_model_knows_it_and_again_by_a_resume() {
+    let stage = Stage::new();
+    let settings = r#"{"effortLevel": "low", "modelAliases": {"mine": "claude-opus-4-6"}}"#;
+    stage.write("home/.troupe/settings.json", settings);
+    let server = Server::start(4, "hello");
+    let run = |arguments: &[&str]| end(stage.troupe().env("ANTHROPIC_BASE_URL", &server.url).args(arguments));
+    run(&["-p", "hi", "--model", "opus", "--effort", "xhigh"]).clean();
+    run(&["-p", "hi", "--continue"]).clean();
+    run(&["-p", "hi", "--model", "mine"]).clean();
+    let left_out = run(&["-p", "hi", "--model", "q", "--effort", "high"]);
+    let told = "the effort high is left out: the model q knows no levels";
+    assert_eq!(left_out.err.matches(told).count(), 1, "{left_out:?}");
+    let asked = server.asked();
+    let efforts: Vec<_> = asked.iter().map(|asked| asked.body["output_config"]["effort"].as_str()).collect();
+    assert_eq!(efforts, [Some("xhigh"), Some("xhigh"), Some("low"), None]);
+    let models: Vec<_> = asked.iter().map(|asked| asked.body["model"].as_str().unwrap()).collect();
+    assert_eq!(models, ["claude-opus-4-8", "claude-opus-4-8", "claude-opus-4-6", "q"]);
+}

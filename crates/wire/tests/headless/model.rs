@@ -169,6 +169,7 @@ impl Model for Replies {
             max_output: 8_000,
             price: Some(Price { input: 1.0, output: 10.0, cache_write: 0.0, cache_read: 0.0 }),
             scripted: false,
+            efforts: Vec::new(),
             extra: Vec::new(),
         }
     }

@@ -12,7 +12,7 @@ use troupe_core::budget::Limits;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
@@ -210,6 +210,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         model: None,
         default_model: "mock".into(),
         subagent_model: None,
+        models: Models::default(),
         small_model: None,
         pool: Filter::default(),
         contexts: Contexts::default(),

@@ -18,6 +18,8 @@ enum Shape {
     TextMap,
     /// An object of lists of texts.
     TextsMap,
+    /// An object of true and false.
+    Switches,
     Mode,
     /// This word and no other.
     Word(&'static str),
@@ -25,6 +27,9 @@ enum Shape {
 
 const SHAPES: &[(&[&str], Shape)] = &[
     (&["model"], Shape::Text),
+    (&["subagentModel"], Shape::Text),
+    (&["effortLevel"], Shape::Text),
+    (&["modelAliases"], Shape::TextMap),
     (&["apiKeyHelper"], Shape::Text),
     (&["awsAuthRefresh"], Shape::Text),
     (&["awsCredentialExport"], Shape::Text),
@@ -33,6 +38,7 @@ const SHAPES: &[(&[&str], Shape)] = &[
     (&["fallbackModel"], Shape::Texts),
     (&["availableModels"], Shape::Texts),
     (&["env"], Shape::TextMap),
+    (&["flags"], Shape::Switches),
     (&["permissions"], Shape::Object),
     (&["permissions", "allow"], Shape::Texts),
     (&["permissions", "ask"], Shape::Texts),
@@ -149,6 +155,15 @@ impl Shape {
                 map.retain(|name, item| Self::Texts.admit(item, &format!("{key}.{name}"), from, faults));
                 true
             }
+            (Self::Switches, Value::Object(map)) => {
+                map.retain(|name, item| {
+                    if !item.is_boolean() {
+                        report(format!("{key}.{name}"), "true or false", type_name(item).into());
+                    }
+                    item.is_boolean()
+                });
+                true
+            }
             (Self::Mode | Self::Word(_), Value::String(word)) => {
                 report(
                     key.into(),
@@ -173,6 +188,7 @@ impl Shape {
             Self::Object => "an object",
             Self::TextMap => "an object of texts",
             Self::TextsMap => "an object of lists of texts",
+            Self::Switches => "an object of true and false",
             Self::Mode => {
                 "one of default, acceptEdits, plan, auto, dontAsk, bypassPermissions, review, micro"
             }

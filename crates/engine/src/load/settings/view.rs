@@ -58,6 +58,10 @@ pub struct RuleText {
 pub struct ModelSettings {
     /// The model's name or alias.
     pub model: Option<Valued<String>>,
+    /// The model of agents below the main one; `inherit` is their parent's.
+    pub subagent: Option<Valued<String>>,
+    /// How much the model thinks, as it was written.
+    pub effort: Option<Valued<String>>,
     /// A command that prints the key; never a repository's.
     pub api_key_helper: Option<Valued<String>>,
 }
@@ -171,7 +175,20 @@ impl Settings {
 
     /// What chooses the model.
     pub fn model(&self) -> ModelSettings {
-        ModelSettings { model: self.text(&["model"]), api_key_helper: self.text(&["apiKeyHelper"]) }
+        ModelSettings {
+            model: self.text(&["model"]),
+            subagent: self.text(&["subagentModel"]),
+            effort: self.text(&["effortLevel"]),
+            api_key_helper: self.text(&["apiKeyHelper"]),
+        }
+    }
+
+    /// Names for models (`modelAliases`), each with the one that it stands for.
+    pub fn model_names(&self) -> Vec<(String, String)> {
+        let fields = self.root.at(&["modelAliases"]).into_iter().flat_map(Node::fields);
+        let names =
+            fields.filter_map(|(name, node)| Some((name.to_owned(), node.scalar()?.0.as_str()?.to_owned())));
+        names.collect()
     }
 
     /// What permissions are made from. Where the organisation allows its own rules only, the others are left out.
@@ -244,6 +261,22 @@ impl Settings {
         let mut entries = Vec::new();
         list(&self.root, &mut Vec::new(), &mut entries);
         entries
+    }
+
+    /// Where a key stands in the file that a value of it comes from.
+    pub fn key_position(&self, source: &Source, path: &[&str]) -> Option<Position> {
+        let mut of_source = self.positions.iter().filter(|(from, _)| from == source);
+        of_source.find_map(|(_, positions)| positions.key(path))
+    }
+
+    /// The switches of the key `flags`, by name.
+    pub fn flags(&self) -> Vec<(String, Valued<bool>)> {
+        let fields = self.root.at(&["flags"]).into_iter().flat_map(Node::fields);
+        let values = fields.filter_map(|(name, node)| {
+            let (value, origin) = node.scalar()?;
+            Some((name.to_owned(), Valued { value: value.as_bool()?, origin: Arc::clone(origin) }))
+        });
+        values.collect()
     }
 
     fn position(&self, source: &Source, list: &str, rule: &str) -> Option<Position> {

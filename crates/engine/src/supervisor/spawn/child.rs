@@ -7,14 +7,15 @@ use serde_json::json;
 use tokio::sync::watch;
 use troupe_core::block::text_of;
 use troupe_core::catalogue::DEFAULT_TYPE;
-use troupe_core::def::{AgentDef, ModelChoice};
+use troupe_core::def::AgentDef;
 use troupe_core::entry::{FORMAT, Header};
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
-use troupe_core::spawn::Spawn;
+use troupe_core::spawn::{Seed, Spawn};
 
+use super::choice;
 use super::record::{keep, one, specs, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -27,6 +28,10 @@ use crate::supervisor::{Row, Shared, activity, runner};
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
+    if spawn.seed == Seed::Fork && shared.coordinates() {
+        let why = "a coordinator starts workers and never forks: give a complete brief";
+        return Err(SpawnError::Denied(why.to_owned()));
+    }
     let def = find_def(shared, spawn.definition.as_deref())?;
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
@@ -38,15 +43,14 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     }
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
+    let model = choice::model(shared, &spawn, &def, &parent_state).await?;
     if !shared.reserve() {
         let most = u32::try_from(shared.config.ceilings.agents).unwrap_or(u32::MAX);
         return Err(SpawnError::TooMany { what: "agents in this session".to_owned(), most });
     }
-    let wanted_model = match (&shared.config.subagent_model, &spawn.model, &def.model) {
-        (Some(name), ..) | (None, Some(name), _) | (None, None, ModelChoice::Named(name)) => name.clone(),
-        (None, None, ModelChoice::Inherit) => parent_state.model.clone(),
-    };
-    let background = spawn.background || def.background;
+    // Who coordinates goes on while its workers work.
+    let background =
+        spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
     let mode = parent_state.mode.of_child(spawn.mode.or(def.mode));
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
@@ -71,7 +75,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         call: Some(spawn.call.clone()),
         depth,
         cwd,
-        model: wanted_model,
+        model,
+        effort: choice::effort(&def, &parent_state),
         mode,
         prompt: keep(shared, &rendered),
         resident: false,
@@ -99,12 +104,13 @@ fn enter_job(shared: &Arc<Shared>, actor: &Actor, header: &Header) -> Job {
         owner: header.parent.clone().unwrap_or_else(AgentId::main),
         title: header.description.clone(),
         is_agent: true,
+        background: header.background,
         call: header.call.clone(),
         output: shared.paths.transcript_file(&header.agent),
         outcome,
     };
-    let hold = if header.background { Hold::Inbox } else { Hold::Waiting };
-    shared.jobs.enter(job.clone(), sender, actor.token(), hold);
+    // A call that does not wait lets go once it knows the id.
+    shared.jobs.enter(job.clone(), sender, actor.token(), Hold::Waiting);
     job
 }
 

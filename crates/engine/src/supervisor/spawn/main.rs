@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::builtin;
-use troupe_core::def::{AgentDef, Source};
+use troupe_core::def::{AgentDef, Effort, Source};
 use troupe_core::entry::{Body, Entry, FORMAT, Header, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, EntryId, SessionId};
@@ -48,6 +48,12 @@ pub(crate) async fn open_main(
     let mode = config.leave.mode.or(def.mode).unwrap_or_default();
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
+    if shared.coordinates() {
+        let folder = shared.paths.shared_scratch();
+        if let Err(error) = shared.scratch.open(&folder) {
+            warnings.push(format!("there is no shared scratch folder: {}: {error}", folder.display()));
+        }
+    }
     let pool = shared.main_pool();
     let rendered = render_main(shared, &def, &pool);
     let (header, writer, rendered) = match (start, restored) {
@@ -71,6 +77,7 @@ pub(crate) async fn open_main(
                 resident: true,
                 name: None,
                 background: false,
+                effort: config.models.effort.or(def.effort).or(config.models.default_effort),
                 fork: None,
                 version: config.version.clone(),
             };
@@ -104,7 +111,7 @@ pub(crate) async fn open_main(
     if resumed {
         rebook(shared, &actor, &account).await;
         actor.complete_opening().await?;
-        actor.adopt_settings(config.model.as_deref(), &config.leave).await?;
+        actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
     } else {
         actor.open(&[]).await?;
     }
@@ -170,6 +177,7 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         resident: true,
         name: None,
         background: false,
+        effort: state.effort,
         fork: None,
         version: shared.config.version.clone(),
     }
@@ -207,12 +215,16 @@ impl Actor {
     pub(crate) async fn adopt_settings(
         &mut self,
         model: Option<&str>,
+        effort: Option<Effort>,
         leave: &Leave,
     ) -> Result<(), StoreError> {
         let mode = leave.mode;
         let state = Arc::clone(self.transcript().state());
         if let Some(model) = model.filter(|model| *model != state.model) {
             self.record(Body::Set(Setting::Model(model.to_owned()))).await?;
+        }
+        if effort.is_some() && effort != state.effort {
+            self.record(Body::Set(Setting::Effort(effort))).await?;
         }
         let mut falls = matches!(state.mode, Mode::Plan | Mode::BypassPermissions);
         falls |= state.mode == Mode::Auto && leave.auto_disabled;

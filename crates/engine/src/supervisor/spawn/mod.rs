@@ -1,6 +1,7 @@
 //! How agents come to be: the main one, and any other. One path; the bookkeeping is done once.
 
 mod child;
+mod choice;
 mod main;
 mod opening;
 mod record;
