@@ -16,6 +16,8 @@ pub mod event;
 pub mod fold;
 pub mod ids;
 pub mod input;
+pub mod mail;
+pub mod name;
 pub mod outcome;
 mod path_text;
 pub mod policy;

@@ -9,6 +9,7 @@ mod classify;
 mod compact;
 mod decided;
 mod gate;
+mod hold;
 mod lost;
 mod passed;
 mod plan;

@@ -1,8 +1,10 @@
 //! Who starts, links, addresses and stops agents and jobs.
 
 pub(crate) mod account;
+mod directory;
 pub(crate) mod door;
 pub(crate) mod jobs;
+mod mail;
 mod notice;
 mod questions;
 pub(crate) mod row;

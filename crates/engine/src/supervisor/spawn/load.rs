@@ -64,6 +64,51 @@ pub enum ResumeError {
         /// Its type.
         name: String,
     },
+    /// It is alive.
+    #[error("agent {0} is running")]
+    Alive(AgentId),
+    /// The person stopped it.
+    #[error("the person stopped it; only they can take it up again")]
+    Stopped(AgentId),
+    /// Only those above it can take it up.
+    #[error("only the agent that started it can take it up again")]
+    NotYours(AgentId),
+    /// Its type is done with one report.
+    #[error("agents of type `{name}` are done with their report; start a new one")]
+    OneShot {
+        /// The agent.
+        agent: AgentId,
+        /// Its type.
+        name: String,
+    },
+    /// Agents nest less deep by now.
+    #[error("agents may nest {most} deep")]
+    TooDeep {
+        /// The agent.
+        agent: AgentId,
+        /// The limit.
+        most: u32,
+    },
+    /// Its budget, or one above it, is spent.
+    #[error("its budget is spent")]
+    Spent(AgentId),
+    /// Its folder is gone.
+    #[error("its folder {} is not there any more", .folder.display())]
+    NoFolder {
+        /// The agent.
+        agent: AgentId,
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// It would have no tools.
+    #[error("it would have no usable tool")]
+    NoTools(AgentId),
+    /// It is being taken up, or too much waits for it.
+    #[error("agent {0} is busy; try again")]
+    Busy(AgentId),
+    /// The session is ending.
+    #[error("the session is ending")]
+    Ending,
     /// Its files can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),

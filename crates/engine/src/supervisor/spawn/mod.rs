@@ -5,8 +5,9 @@ mod load;
 mod main;
 mod opening;
 mod record;
+mod resume;
 
 pub(crate) use child::open_child;
-pub(crate) use load::{Loaded, load_child};
 pub(crate) use main::{Opened, open_main};
 pub use load::ResumeError;
+pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};
