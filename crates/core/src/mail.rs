@@ -147,8 +147,19 @@ fn attribute(text: &str) -> String {
 
 /// Beginnings of tags that are the harness's, a provider's or a turn's alone.
 const TAGS: &[&str] = &[
-    "teammate", "system", "task-", "user", "human", "assistant", "command-", "local-command", "bash-", "tool",
-    "function", "antml", "invoke",
+    "teammate",
+    "system",
+    "task-",
+    "user",
+    "human",
+    "assistant",
+    "command-",
+    "local-command",
+    "bash-",
+    "tool",
+    "function",
+    "antml",
+    "invoke",
 ];
 /// Words that begin a turn, where a line begins with one and a colon.
 const SPEAKERS: &[&str] = &["human", "user", "assistant", "system"];

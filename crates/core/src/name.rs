@@ -4,8 +4,19 @@
 pub const LONGEST: usize = 64;
 
 /// Words that mean something else wherever an agent is named.
-const RESERVED: &[&str] =
-    &["main", "parent", "lead", "leader", "team-lead", "system", "user", "human", "person", "all", "everyone"];
+const RESERVED: &[&str] = &[
+    "main",
+    "parent",
+    "lead",
+    "leader",
+    "team-lead",
+    "system",
+    "user",
+    "human",
+    "person",
+    "all",
+    "everyone",
+];
 
 /// Why a name can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +63,8 @@ mod tests {
     // proves: A10
     #[test]
     fn a_name_is_no_path_no_address_and_no_id() {
-        for good in ["reviewer", "Reviewer-2", "a", "prüfer", "a_b", "7", &"x".repeat(LONGEST), "a12345678"] {
+        for good in ["reviewer", "Reviewer-2", "a", "prüfer", "a_b", "7", &"x".repeat(LONGEST), "a12345678"]
+        {
             assert_eq!(check(good), Ok(()), "{good}");
         }
         for (bad, why) in [

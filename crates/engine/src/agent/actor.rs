@@ -206,7 +206,9 @@ impl Actor {
                 self.say(EventKind::Phase(Phase::Waiting));
                 self.woken().await?;
             }
-            Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => self.rest().await?,
+            Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => {
+                self.rest().await?
+            }
             // What came in the last moment is read first.
             Step::Yield(_) | Step::Done
                 if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}

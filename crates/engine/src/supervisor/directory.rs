@@ -85,7 +85,9 @@ impl Directory {
             }
             found
         } else {
-            Some(AgentId::new(to)).filter(|id| *id == from.agent || table.may(from, id)).ok_or_else(unknown)?
+            Some(AgentId::new(to))
+                .filter(|id| *id == from.agent || table.may(from, id))
+                .ok_or_else(unknown)?
         };
         if found == from.agent { Err(MailError::Own(to.to_owned())) } else { Ok(found) }
     }

@@ -38,7 +38,8 @@ pub(super) async fn send(shared: &Arc<Shared>, mail: Mail) -> Result<Receipt, Ma
                 Err(error) => return Err(MailError::Refused(error.to_string())),
             }
         } else {
-            let wake = Wake { owner: mail.from.clone(), call: Some(mail.call.clone()), prompt: prompt.clone() };
+            let wake =
+                Wake { owner: mail.from.clone(), call: Some(mail.call.clone()), prompt: prompt.clone() };
             match resume(shared, &to, wake, false).await {
                 Ok(Resumed::Runs(run)) => Delivery::Resumed { job: JobId::new(to.as_str()), run },
                 Ok(Resumed::HadRead) => Delivery::Read,

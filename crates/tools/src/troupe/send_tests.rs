@@ -135,7 +135,9 @@ async fn what_can_not_be_sent_says_why() {
 // proves: M6
 #[tokio::test]
 async fn the_list_is_bounded_and_a_line_each() {
-    for (agents, lines, last) in [(0, 1, "none"), (2, 2, "a1 [Explore] running: look"), (130, 101, "and 30 more")] {
+    for (agents, lines, last) in
+        [(0, 1, "none"), (2, 2, "a1 [Explore] running: look"), (130, 101, "and 30 more")]
+    {
         let post = Arc::new(Post { answer: Ok(Delivery::Queued), sent: Mutex::default(), agents });
         let output = ListAgents::new().call(&post.cx(), json!({})).await;
         let text = text_of(&output.content);

@@ -132,10 +132,10 @@ pub(crate) async fn load_child(shared: &Shared, agent: &AgentId) -> Result<Loade
         return Err(damaged("its header is another agent's"));
     }
     let catalogue = shared.parts.defs.catalogue();
-    let def = catalogue.find(&header.definition).cloned().ok_or_else(|| ResumeError::NoDefinition {
-        agent: agent.clone(),
-        name: header.definition.clone(),
-    })?;
+    let def = catalogue
+        .find(&header.definition)
+        .cloned()
+        .ok_or_else(|| ResumeError::NoDefinition { agent: agent.clone(), name: header.definition.clone() })?;
     let rendered = Rendered::load(&shared.paths.prompts(), &transcript.state().prompt);
     Ok(Loaded { header, transcript, seq: restored.seq, rendered, def })
 }

@@ -8,6 +8,6 @@ mod record;
 mod resume;
 
 pub(crate) use child::open_child;
-pub(crate) use main::{Opened, open_main};
 pub use load::ResumeError;
+pub(crate) use main::{Opened, open_main};
 pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};
