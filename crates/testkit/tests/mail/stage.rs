@@ -187,3 +187,14 @@ pub(crate) async fn main_says(events: &mut Subscription, text: &str) {
     let main = AgentId::main();
     while end_of(events, &main).await != text {}
 }
+
+/// Waits until an agent is not alive any more.
+pub(crate) async fn gone(session: &Session, agent: &AgentId) {
+    loop {
+        let mut events = session.subscribe(false);
+        if session.roster().iter().all(|member| member.header.agent != *agent) {
+            return;
+        }
+        until(&mut events, |_, _| Some(())).await;
+    }
+}
