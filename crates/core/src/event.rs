@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::entry::{Entry, Header};
 use crate::ids::{AgentId, CallId, JobId, QuestionId};
-use crate::outcome::Envelope;
+use crate::outcome::{EndReason, Envelope};
 use crate::policy::Question;
 use crate::ports::model::{Delta, Retry};
 use crate::time::Time;
@@ -49,7 +49,7 @@ pub enum EventKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Waits for a prompt.
-    Idle,
+    Idle(Idle),
     /// Waits for the model.
     Sampling,
     /// Runs calls.
@@ -60,8 +60,59 @@ pub enum Phase {
     Waiting,
     /// Shortens its conversation.
     Compacting,
+    /// Holds until it is told to continue.
+    Paused,
     /// Is done.
     Ended,
+}
+
+/// Why an agent is idle (X6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// It was not given anything yet.
+    Fresh,
+    /// Its last run was done.
+    Done,
+    /// Its last run came to a limit.
+    Limit,
+    /// Its last run failed.
+    Failed,
+    /// Its last turn was interrupted, or it was stopped.
+    Interrupted,
+    /// Jobs of its own work in the background; it hears of their end.
+    Jobs,
+}
+
+impl Idle {
+    /// Why an agent is idle whose last run ended so, and which has jobs at work or not.
+    pub fn after(last: Option<&EndReason>, jobs: bool) -> Self {
+        match last {
+            _ if jobs => Self::Jobs,
+            None => Self::Fresh,
+            Some(EndReason::Done) => Self::Done,
+            Some(
+                EndReason::MaxTurns
+                | EndReason::MaxCost
+                | EndReason::MaxTokens
+                | EndReason::MaxTime
+                | EndReason::OutputLimit,
+            ) => Self::Limit,
+            Some(EndReason::Interrupted | EndReason::Cancelled) => Self::Interrupted,
+            Some(EndReason::Model | EndReason::PromptTooLong | EndReason::Store) => Self::Failed,
+        }
+    }
+
+    /// The reason in a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fresh => "new",
+            Self::Done => "done",
+            Self::Limit => "limit",
+            Self::Failed => "error",
+            Self::Interrupted => "interrupted",
+            Self::Jobs => "jobs",
+        }
+    }
 }
 
 /// What became of a job.

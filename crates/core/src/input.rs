@@ -25,6 +25,10 @@ pub enum Input {
     Set(Setting),
     /// Control: shorten the conversation, with words on what to keep.
     Compact(Option<String>),
+    /// Control: hold at the next safe point, until told to continue.
+    Pause,
+    /// Control: go on after a pause. An agent of one run that was interrupted, and waits for a prompt, ends.
+    Continue,
     /// Control: end the agent.
     Shutdown,
 }

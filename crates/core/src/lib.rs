@@ -21,6 +21,8 @@ pub mod fold;
 pub mod handoff;
 pub mod ids;
 pub mod input;
+pub mod mail;
+pub mod name;
 pub mod outcome;
 mod path_text;
 pub mod policy;

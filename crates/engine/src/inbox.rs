@@ -22,6 +22,8 @@ pub(crate) enum Control {
     Interrupt,
     Set(troupe_core::entry::Setting),
     Compact(Option<String>),
+    Pause,
+    Continue,
     Shutdown,
 }
 
@@ -43,9 +45,18 @@ pub enum InboxError {
 pub(crate) struct Inbox {
     journal: Arc<dyn Journal>,
     key: Key,
-    queue: Mutex<VecDeque<Prompt>>,
+    queue: Mutex<Queue>,
     poke: Notify,
     control: mpsc::Sender<Control>,
+}
+
+#[derive(Default)]
+struct Queue {
+    prompts: VecDeque<Prompt>,
+    /// The agent takes nothing any more.
+    closed: bool,
+    /// The person stopped the agent.
+    stopped: bool,
 }
 
 /// The agent's side.
@@ -61,7 +72,7 @@ impl Inbox {
         Drain { inbox: Arc::new(inbox), control: receiver }
     }
 
-    fn queue(&self) -> std::sync::MutexGuard<'_, VecDeque<Prompt>> {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
@@ -79,10 +90,13 @@ impl Inbox {
     ) -> Result<(), InboxError> {
         {
             let queue = self.queue();
-            if queue.len() >= CAPACITY {
+            if queue.closed {
+                return Err(InboxError::Gone);
+            }
+            if queue.prompts.len() >= CAPACITY {
                 return Err(InboxError::Full);
             }
-            if queue.iter().any(|waiting| waiting.id == prompt.id) {
+            if queue.prompts.iter().any(|waiting| waiting.id == prompt.id) {
                 return Ok(());
             }
         }
@@ -92,21 +106,63 @@ impl Inbox {
             // Asked under the lock: who says later that it is not wanted finds it in the queue.
             let mut queue = self.queue();
             let wanted = wanted();
-            if wanted {
-                place(&mut queue, prompt);
+            let taken = wanted && !queue.closed;
+            if taken {
+                place(&mut queue.prompts, prompt);
             }
-            wanted
+            (wanted, taken)
         };
-        if !placed {
-            return self.record_withdrawal(&id).await;
+        if let (_, true) = placed {
+            self.poke.notify_one();
+            return Ok(());
         }
-        self.poke.notify_one();
+        // A later run must not find what the sender was told is not taken.
+        self.record_withdrawal(&id).await?;
+        if placed.0 { Err(InboxError::Gone) } else { Ok(()) }
+    }
+
+    /// Takes nothing any more, unless something waits; whether that is so. Who sends later hears that the agent is
+    /// gone, so nothing is left behind unread.
+    pub(crate) fn close_if_empty(&self) -> bool {
+        let mut queue = self.queue();
+        queue.closed |= queue.prompts.is_empty();
+        queue.closed
+    }
+
+    /// Takes nothing any more. What waits stays for a later run.
+    pub(crate) fn close(&self) {
+        self.queue().closed = true;
+    }
+
+    /// Says that the person stopped the agent; [`Self::record_stop`] must follow.
+    pub(crate) fn mark_stopped(&self) {
+        self.queue().stopped = true;
+    }
+
+    /// Whether the person stopped the agent, in this process.
+    pub(crate) fn is_marked_stopped(&self) -> bool {
+        self.queue().stopped
+    }
+
+    /// Records that the person stopped the agent, or took it up again.
+    pub(crate) async fn record_stop(&self, stopped: bool) -> Result<(), JournalError> {
+        self.journal.append(&self.key, None, line("stopped", json!(stopped))).await?;
         Ok(())
+    }
+
+    /// Whether the person stopped the agent and did not take it up again.
+    pub(crate) async fn is_stopped(&self) -> Result<bool, JournalError> {
+        let found = self.journal.read(&self.key, 0).await?;
+        let marks = found.into_iter().filter_map(|found| match found {
+            Found::Record(_, Record(lines)) => lines.first()?.get("stopped")?.as_bool(),
+            _ => None,
+        });
+        Ok(marks.last().unwrap_or(false))
     }
 
     /// What waits, in the order in which it will be read.
     pub(crate) fn list(&self) -> Vec<Prompt> {
-        self.queue().iter().cloned().collect()
+        self.queue().prompts.iter().cloned().collect()
     }
 
     /// Takes back what was not read yet; whether it was there.
@@ -121,8 +177,8 @@ impl Inbox {
     /// Takes it back for this process alone; [`Self::record_withdrawal`] must follow.
     pub(crate) fn take_back(&self, id: &InputId) -> bool {
         let mut queue = self.queue();
-        let at = queue.iter().position(|prompt| prompt.id == *id);
-        at.and_then(|at| queue.remove(at)).is_some()
+        let at = queue.prompts.iter().position(|prompt| prompt.id == *id);
+        at.and_then(|at| queue.prompts.remove(at)).is_some()
     }
 
     /// Keeps what was taken back from a later process.
@@ -159,10 +215,9 @@ impl Drain {
             }
         }
         for prompt in waiting {
-            if !transcript.has_read(&prompt.id)
-                && !self.inbox.queue().iter().any(|there| there.id == prompt.id)
-            {
-                place(&mut self.inbox.queue(), prompt);
+            let mut queue = self.inbox.queue();
+            if !transcript.has_read(&prompt.id) && !queue.prompts.iter().any(|there| there.id == prompt.id) {
+                place(&mut queue.prompts, prompt);
             }
         }
         Ok(())
@@ -171,7 +226,7 @@ impl Drain {
     /// Takes what may be read now. In mid-turn that is what can't wait until the turn's end; else everything
     /// that can't wait, or, when none of it starts a turn, the first that does: one turn after another.
     pub(crate) fn take(&self, in_turn: bool) -> Vec<Prompt> {
-        let mut queue = self.inbox.queue();
+        let queue = &mut self.inbox.queue().prompts;
         // The queue is in order of urgency, so what can wait stands at its end.
         let mut end = queue.iter().position(|prompt| prompt.when == When::Later).unwrap_or(queue.len());
         if !in_turn && !queue.iter().take(end).any(|prompt| prompt.starts_turn) {
@@ -183,7 +238,7 @@ impl Drain {
 
     /// Whether anything waits.
     pub(crate) fn is_empty(&self) -> bool {
-        self.inbox.queue().is_empty()
+        self.inbox.queue().prompts.is_empty()
     }
 }
 

@@ -8,6 +8,7 @@ use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Effort, Filter};
 use troupe_core::entry::{Entry, Header};
+use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
@@ -27,6 +28,8 @@ use crate::load::Reread;
 use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 use crate::supervisor::{Shared, spawn};
+
+pub use crate::supervisor::spawn::ResumeError;
 
 /// What an engine is put together from.
 #[derive(Clone)]
@@ -300,6 +303,8 @@ pub struct Member {
     pub header: Arc<Header>,
     /// What it has spent, descendants included, in US dollars.
     pub cost_usd: f64,
+    /// What it does now.
+    pub phase: Phase,
 }
 
 /// An open session. Dropped, it ends everything that it started.
@@ -429,6 +434,8 @@ impl Session {
             Input::Interrupt => Control::Interrupt,
             Input::Set(setting) => Control::Set(setting),
             Input::Compact(wish) => Control::Compact(wish),
+            Input::Pause => Control::Pause,
+            Input::Continue => Control::Continue,
             Input::Shutdown => Control::Shutdown,
         };
         let row = self.shared.row(to).ok_or_else(|| SendError::Unknown(to.clone()))?;
@@ -440,9 +447,9 @@ impl Session {
         Ok(row.inbox.send(prompt).await?)
     }
 
-    /// What waits for an agent, in the order in which it will be read.
+    /// What waits for an agent, in the order in which it will be read; also for one that has ended in this process.
     pub fn waiting(&self, agent: &AgentId) -> Vec<Prompt> {
-        self.shared.row(agent).map(|row| row.inbox.list()).unwrap_or_default()
+        self.shared.inbox(agent).map(|inbox| inbox.list()).unwrap_or_default()
     }
 
     /// Takes back an input that was not read yet; whether it was there.
@@ -450,8 +457,8 @@ impl Session {
     /// # Errors
     /// When that could not be made durable.
     pub async fn withdraw(&self, agent: &AgentId, input: &InputId) -> Result<bool, SendError> {
-        let row = self.shared.row(agent).ok_or_else(|| SendError::Unknown(agent.clone()))?;
-        Ok(row.inbox.withdraw(input).await?)
+        let inbox = self.shared.inbox(agent).ok_or_else(|| SendError::Unknown(agent.clone()))?;
+        Ok(inbox.withdraw(input).await?)
     }
 
     /// Questions that nobody has answered yet.
@@ -485,9 +492,24 @@ impl Session {
         self.shared.totals()
     }
 
-    /// Asks a running job of any agent to end; whether there was one.
+    /// Asks a running job of any agent to end; whether there was one. An agent that was stopped so is taken up again
+    /// by [`Session::resume_agent`] alone.
     pub fn stop_job(&self, job: &JobId) -> bool {
-        self.shared.jobs.stop(job)
+        let agent = self.shared.row(&AgentId::new(job.as_str())).filter(|row| !row.header.agent.is_main());
+        let stopped = self.shared.jobs.stop(job);
+        if let Some(row) = agent.filter(|_| stopped) {
+            self.shared.mark_stopped(&row);
+        }
+        stopped
+    }
+
+    /// Takes an agent up again that has ended, whoever stopped it: with all that it knows, in the background, for
+    /// the agent that started it.
+    ///
+    /// # Errors
+    /// See [`ResumeError`]; the prompt was not taken then.
+    pub async fn resume_agent(&self, agent: &AgentId, prompt: Prompt) -> Result<(), ResumeError> {
+        spawn::resume_by_person(&self.shared, agent, prompt).await
     }
 
     /// A job of any agent, running or ended a short while ago.

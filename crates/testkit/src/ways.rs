@@ -39,6 +39,8 @@ pub async fn straight(scene: &Scene) -> String {
     let mut agents = vec![("main".to_owned(), AgentId::main())];
     agents.extend(drain_opened(&mut opened).await);
     agents[1..].sort();
+    // One that is taken up again is opened again.
+    agents.dedup();
     let text = golden(&session, &agents, world.folder()).await;
     for (_, agent) in &agents {
         check_answers(&scene.name, &session.entries(agent, 0).await.unwrap_or_default());

@@ -26,6 +26,8 @@ pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
         Arc::new(plan::ExitPlanMode::default()),
         Arc::new(search::Glob::new()),
         Arc::new(search::Grep::new()),
+        Arc::new(troupe::ListAgents::new()),
+        Arc::new(troupe::SendMessage::new()),
         Arc::new(troupe::TaskOutput::new(read_back)),
         Arc::new(troupe::TaskStop::new()),
         Arc::new(todo::TodoWrite::new()),

@@ -334,10 +334,12 @@ impl Projection {
     /// Shows what the agent does. Only entries begin and end a turn: a phase may be heard late.
     fn phase(&mut self, agent: &AgentId, phase: Phase) {
         if !agent.is_main() {
+            let due = self.tasks.phase(agent, phase);
+            self.due.extend(due);
             return;
         }
         if let Some(turn) = &mut self.turn
-            && !matches!(phase, Phase::Idle | Phase::Ended)
+            && !matches!(phase, Phase::Idle(_) | Phase::Paused | Phase::Ended)
         {
             turn.doing = phase;
         }

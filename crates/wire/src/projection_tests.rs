@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use troupe_core::block::Block;
 use troupe_core::entry::{Body, Entry, FORMAT, Header, Origin, Stop};
-use troupe_core::event::{Event, EventKind, JobChange, Phase};
+use troupe_core::event::{Event, EventKind, Idle, JobChange, Phase};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::Mode;
@@ -121,7 +121,7 @@ fn a_child_stands_under_the_call_of_the_nearest_agent_that_has_one_and_an_unknow
 #[test]
 fn a_late_phase_or_end_of_a_turn_that_is_over_begins_and_ends_nothing() {
     let mut projection = projection();
-    for phase in [Phase::Sampling, Phase::Calling, Phase::Idle] {
+    for phase in [Phase::Sampling, Phase::Calling, Phase::Idle(Idle::Done)] {
         hear(&mut projection, "main", EventKind::Phase(phase));
     }
     assert!(!projection.in_turn());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{Value, json};
 use troupe_core::block::{Block, Blocks};
 use troupe_core::entry::Header;
-use troupe_core::event::JobChange;
+use troupe_core::event::{JobChange, Phase};
 use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::outcome::{Ending, Envelope, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
@@ -70,6 +70,7 @@ impl Tasks {
             depth: header.map(|header| header.depth),
             output: job.map(|job| job.output.display().to_string()).unwrap_or_default(),
             background,
+            paused: false,
             began: at,
             tool_uses: 0,
             tokens: 0,
@@ -106,6 +107,18 @@ impl Tasks {
         }
         let patch = frames::updated(&self.session, id.as_str(), &json!({"is_backgrounded": true}));
         vec![Due::Frame(patch), self.list()]
+    }
+
+    /// An agent was paused, or goes on.
+    pub(crate) fn phase(&mut self, agent: &AgentId, phase: Phase) -> Vec<Due> {
+        let Some(task) = self.open.get_mut(&JobId::new(agent.as_str())) else { return Vec::new() };
+        let paused = phase == Phase::Paused;
+        if std::mem::replace(&mut task.paused, paused) == paused || phase == Phase::Ended {
+            return Vec::new();
+        }
+        let status = if paused { "paused" } else { "running" };
+        let frame = frames::updated(&self.session, agent.as_str(), &json!({"status": status}));
+        vec![Due::Frame(frame)]
     }
 
     /// The job ended.

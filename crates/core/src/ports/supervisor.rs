@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use crate::ids::{AgentId, CallId, JobId};
+use crate::mail::{Correspondent, Mail, MailError, Receipt};
 use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
 use crate::ports::tool::Place;
@@ -256,6 +257,20 @@ pub trait Supervisor: Send + Sync {
 
     /// Asks a person; waits for the answer, which is a denial where nobody can be asked.
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+
+    /// Sends a message to another agent. It is durable in the receiver's inbox when this answers; an agent that
+    /// has ended goes on with it in the background.
+    ///
+    /// # Errors
+    /// See [`MailError`]; nothing was sent then.
+    fn send(&self, _mail: Mail) -> BoxFuture<'_, Result<Receipt, MailError>> {
+        Box::pin(async { Err(MailError::Ending) })
+    }
+
+    /// The agents that `me` can write to, those that have ended included.
+    fn correspondents(&self, _me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
+        Box::pin(async { Vec::new() })
+    }
 
     /// The files that the session's rules deny reading; none, where there are no rules.
     fn unreadable(&self, _at: &Place) -> Unreadable {

@@ -184,6 +184,12 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Whether a call that is made a second time has no second effect. One that was under way when the program died
+    /// is then made again, instead of being answered as lost.
+    fn repeats(&self) -> bool {
+        false
+    }
+
     /// The call in a person's words.
     fn title(&self, _input: &Value) -> Title {
         Title { text: self.spec().name.to_string() }

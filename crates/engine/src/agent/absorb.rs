@@ -4,6 +4,7 @@ use troupe_core::entry::{Body, Setting};
 use troupe_core::turn::{Step, next_step};
 
 use super::actor::{Actor, CompactWish, Halt};
+use super::hold::Held;
 use crate::inbox::Control;
 use crate::store::StoreError;
 
@@ -15,9 +16,13 @@ impl Actor {
         }
         let step = next_step(self.transcript(), &self.left());
         let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
-        // A run that is over is closed before what can wait begins the next one.
-        for prompt in self.drain.take(in_turn || self.run.is_some()) {
+        // A run that is over is closed before what can wait begins the next one; an agent of one run has no next one.
+        let closes_first = self.run.is_some() && self.row.header.resident;
+        for prompt in self.drain.take(in_turn || closes_first) {
             let begins = prompt.starts_turn && !in_turn;
+            if prompt.starts_turn && self.held == Some(Held::Interrupted) {
+                self.held = None;
+            }
             let body = Body::User {
                 blocks: prompt.blocks.into(),
                 from: prompt.from,
@@ -47,9 +52,11 @@ impl Actor {
             Control::Interrupt => {
                 let step = next_step(self.transcript(), &self.left());
                 if !matches!(step, Step::Yield(_) | Step::Done | Step::Wait) && self.run.is_some() {
-                    self.mark_interrupted().await?;
+                    self.interrupt().await?;
                 }
             }
+            Control::Pause => self.held = Some(Held::Paused),
+            Control::Continue => self.held = None,
             Control::Set(setting) => self.set(setting).await?,
             Control::Compact(wish) => self.compact_wish = Some(CompactWish(wish)),
             Control::Shutdown => self.token.cancel(),
@@ -61,7 +68,7 @@ impl Actor {
     pub(super) async fn control_in_turn(&mut self, control: Control) -> Result<bool, Halt> {
         match control {
             Control::Interrupt => {
-                self.mark_interrupted().await?;
+                self.interrupt().await?;
                 Ok(true)
             }
             other => {

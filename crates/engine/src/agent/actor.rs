@@ -19,6 +19,7 @@ use troupe_core::prompt::Environment;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::hold::Held;
 use super::lost;
 use super::report::Run;
 use crate::inbox::Drain;
@@ -50,6 +51,8 @@ pub(crate) struct Actor {
     pub(super) compact_wish: Option<CompactWish>,
     /// The provider said that the request is too long.
     pub(super) too_long: bool,
+    /// Why it holds, where a person has it hold.
+    pub(super) held: Option<Held>,
     /// Compactions since the last reply.
     pub(super) compactions: u32,
     info: ModelInfo,
@@ -110,6 +113,7 @@ impl Actor {
             run: None,
             compact_wish: None,
             too_long: false,
+            held: None,
             compactions: 0,
             started: Instant::now(),
         }
@@ -170,6 +174,10 @@ impl Actor {
         if self.token.is_cancelled() {
             return Err(Halt::Cancelled);
         }
+        if self.held == Some(Held::Paused) {
+            self.hold().await?;
+            return Ok(Next::Go);
+        }
         self.absorb().await?;
         if let Some(wish) = self.compact_wish.take_if(|_| self.writer.transcript().open_calls().is_empty()) {
             self.compact_by_wish(wish.0).await?;
@@ -189,7 +197,11 @@ impl Actor {
                 self.hold_slot().await?;
                 self.run_calls(calls).await?;
             }
-            Step::Mend(calls) => self.mend(calls).await?,
+            Step::Mend(calls) => {
+                if !self.repeat(&calls).await? {
+                    self.mend(calls).await?;
+                }
+            }
             Step::Compact(cut) => {
                 self.hold_slot().await?;
                 self.compact(&cut, None, true).await?;
@@ -199,6 +211,12 @@ impl Actor {
                 self.say(EventKind::Phase(Phase::Waiting));
                 self.woken().await?;
             }
+            Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => {
+                self.rest().await?
+            }
+            // What came in the last moment is read first.
+            Step::Yield(_) | Step::Done
+                if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}
             Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
                 return Ok(Next::Ended(reason));
             }
@@ -259,6 +277,9 @@ impl Actor {
     }
 
     pub(super) fn say(&self, kind: EventKind) {
+        if let EventKind::Phase(phase) = kind {
+            self.row.set_phase(phase);
+        }
         self.shared.bus.tell(self.me(), kind);
     }
 
@@ -356,11 +377,11 @@ impl Actor {
     /// Sleeps until something comes.
     async fn rest(&mut self) -> Result<(), Halt> {
         self.slot = None;
-        self.say(EventKind::Phase(Phase::Idle));
+        self.say(EventKind::Phase(Phase::Idle(self.idle())));
         self.woken().await
     }
 
-    async fn woken(&mut self) -> Result<(), Halt> {
+    pub(super) async fn woken(&mut self) -> Result<(), Halt> {
         let inbox = Arc::clone(&self.drain.inbox);
         tokio::select! {
             biased;

@@ -10,6 +10,7 @@ mod compact;
 mod decided;
 mod gate;
 pub(crate) mod inquiry;
+mod hold;
 mod lost;
 mod model;
 mod passed;

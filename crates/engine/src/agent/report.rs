@@ -47,6 +47,10 @@ impl Run {
 impl Actor {
     /// Ends a run: jobs of a one-shot agent first, then the record, then the news.
     pub(super) async fn close(&mut self, reason: EndReason, error: Option<ModelError>) -> Envelope {
+        if !self.row.header.resident {
+            // Who sends from here on waits for the end, and takes the agent up again.
+            self.drain.inbox.close();
+        }
         if !self.row.header.resident || reason == EndReason::Cancelled {
             self.stop_jobs().await;
         }

@@ -1,5 +1,6 @@
 //! Where a session's files lie: the layout that the ecosystem's tools and the SDKs read.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use troupe_core::ids::{AgentId, JobId, SessionId};
@@ -62,6 +63,18 @@ impl SessionPaths {
     /// What readers of the ecosystem look at beside a sub-agent's transcript.
     pub fn meta_file(&self, agent: &AgentId) -> PathBuf {
         self.folder().join("subagents").join(format!("agent-{agent}.meta.json"))
+    }
+
+    /// The agents below the main one that have files.
+    pub fn agents(&self) -> BTreeSet<AgentId> {
+        let folder = std::fs::read_dir(self.folder().join("subagents"));
+        let agent = |file: std::fs::DirEntry| {
+            let name = file.file_name();
+            let name = name.to_str()?.strip_prefix("agent-")?;
+            let agent = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".meta.json"))?;
+            Key::new(agent).is_some().then(|| AgentId::new(agent))
+        };
+        folder.into_iter().flatten().flatten().filter_map(agent).collect()
     }
 
     /// The lease.

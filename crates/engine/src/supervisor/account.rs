@@ -29,6 +29,13 @@ impl Account {
         Arc::new(Self { parent, limits, spent: Mutex::default() })
     }
 
+    /// Books what its agent spent in an earlier process; the agents above have it in their books already.
+    pub(crate) fn restore(&self, usage: &Usage, cost_usd: f64) {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.tokens += usage.total();
+        spent.cost_usd += cost_usd;
+    }
+
     /// Books one request, here and with every ancestor.
     pub(crate) fn book(&self, usage: &Usage, cost_usd: f64) {
         let mut account = Some(self);

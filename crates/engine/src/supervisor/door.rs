@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use troupe_core::BoxFuture;
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::mail::{Correspondent, Mail, MailError, Receipt};
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::{Answer, Question, Unreadable};
 use troupe_core::ports::supervisor::{
@@ -15,7 +16,8 @@ use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::{Hold, Untold};
-use super::{Shared, notice, runner, spawn};
+use super::{Shared, mail, notice, runner, spawn};
+use crate::inbox::InboxError;
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -79,10 +81,8 @@ impl Supervisor for Door {
 
     fn mark_told(&self, owner: &AgentId, id: &JobId) {
         let shared = &self.0;
-        if !shared.jobs.mark_told(owner, id) {
-            return;
-        }
-        let (Some(row), notice) = (shared.row(owner), notice::id(id)) else { return };
+        let Some(run) = shared.jobs.mark_told(owner, id) else { return };
+        let (Some(row), notice) = (shared.row(owner), notice::id(id, run)) else { return };
         // Gone at once, so that the owner can't read it in between; the record may follow.
         if row.inbox.take_back(&notice) {
             shared.run(async move {
@@ -98,6 +98,15 @@ impl Supervisor for Door {
             let row = self.0.row(&news.owner).ok_or("its owner has ended")?;
             row.inbox.send(notice::news(&news)).await.map_err(|error| error.to_string())
         })
+    }
+
+    fn send(&self, mail: Mail) -> BoxFuture<'_, Result<Receipt, MailError>> {
+        Box::pin(mail::send(&self.0, mail))
+    }
+
+    fn correspondents(&self, me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
+        let found = self.0.row(me).map(|row| mail::correspondents(&self.0, &row.header));
+        Box::pin(std::future::ready(found.unwrap_or_default()))
     }
 
     fn ask(&self, mut question: Question) -> BoxFuture<'_, Answer> {
@@ -163,11 +172,17 @@ pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
     let mut to = untold.job.owner.clone();
     loop {
         if let Some(row) = shared.row(&to) {
-            let wanted = || shared.jobs.wants_notice(&untold.job.id);
-            if let Err(error) = row.inbox.send_if(prompt, wanted).await {
-                tracing::warn!(%error, job = %untold.job.id, "the end of a job could not be told");
+            let wanted = || shared.jobs.wants_notice(&untold.job.id, untold.run);
+            match row.inbox.send_if(prompt.clone(), wanted).await {
+                // It is ending just now, as if it had ended before.
+                Err(InboxError::Gone) => {}
+                told => {
+                    if let Err(error) = told {
+                        tracing::warn!(%error, job = %untold.job.id, "the end of a job could not be told");
+                    }
+                    return;
+                }
             }
-            return;
         }
         if to.is_main() {
             return;

@@ -30,6 +30,8 @@ struct Row {
     sender: watch::Sender<Option<Outcome>>,
     cancel: CancellationToken,
     hold: Hold,
+    /// Which run of its agent it is, from 1.
+    run: u32,
 }
 
 /// Who takes the outcome.
@@ -51,6 +53,8 @@ pub(crate) struct Untold {
     pub(crate) outcome: Outcome,
     /// What the owner is to know before the result.
     pub(crate) remark: Option<String>,
+    /// Which run of its agent it is, from 1.
+    pub(crate) run: u32,
 }
 
 impl Jobs {
@@ -66,8 +70,23 @@ impl Jobs {
         cancel: CancellationToken,
         hold: Hold,
     ) {
-        let row = Row { job: job.clone(), sender, cancel, hold };
-        self.table().rows.insert(job.id, row);
+        self.enter_run(job, sender, cancel, hold, 1);
+    }
+
+    /// Enters a later run of an agent, in the place of the one before, which has ended.
+    pub(crate) fn enter_run(
+        &self,
+        job: Job,
+        sender: watch::Sender<Option<Outcome>>,
+        cancel: CancellationToken,
+        hold: Hold,
+        run: u32,
+    ) {
+        let mut table = self.table();
+        // The new run must not be forgotten with the old one.
+        table.ended.retain(|ended| *ended != job.id);
+        let row = Row { job: job.clone(), sender, cancel, hold, run };
+        table.rows.insert(job.id, row);
     }
 
     /// How many shells run.
@@ -81,8 +100,7 @@ impl Jobs {
         let mut table = self.table();
         let row = table.rows.get_mut(id)?;
         row.sender.send_replace(Some(outcome.clone()));
-        let untold =
-            (row.hold == Hold::Inbox).then(|| Untold { job: row.job.clone(), outcome, remark: None });
+        let untold = (row.hold == Hold::Inbox).then(|| row.untold(outcome));
         match row.hold {
             Hold::Inbox => row.hold = Hold::Notified,
             Hold::Waiting | Hold::Notified | Hold::Told => {}
@@ -110,27 +128,27 @@ impl Jobs {
             }
             Release::Detached => {
                 row.hold = if outcome.is_some() { Hold::Notified } else { Hold::Inbox };
-                outcome.map(|outcome| Untold { job: row.job.clone(), outcome, remark: None })
+                outcome.map(|outcome| row.untold(outcome))
             }
         }
     }
 
-    /// The end was told by other means; whether a notice of it may wait, which is then to be taken back.
-    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> bool {
+    /// The end was told by other means; the run of which a notice may wait, which is then to be taken back.
+    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> Option<u32> {
         let mut table = self.table();
-        let Some(row) = table.rows.get_mut(id).filter(|row| row.job.owner == *owner) else { return false };
+        let row = table.rows.get_mut(id).filter(|row| row.job.owner == *owner)?;
         let notified = row.hold == Hold::Notified;
         match row.hold {
             Hold::Inbox | Hold::Notified => row.hold = Hold::Told,
             // The call that waits tells of it.
             Hold::Waiting | Hold::Told => {}
         }
-        notified
+        notified.then_some(row.run)
     }
 
-    /// Whether a notice of the end is still wanted.
-    pub(crate) fn wants_notice(&self, id: &JobId) -> bool {
-        self.table().rows.get(id).is_none_or(|row| row.hold == Hold::Notified)
+    /// Whether a notice of the end of this run is still wanted.
+    pub(crate) fn wants_notice(&self, id: &JobId, run: u32) -> bool {
+        self.table().rows.get(id).is_none_or(|row| row.run != run || row.hold == Hold::Notified)
     }
 
     /// A job of this owner.
@@ -178,6 +196,12 @@ impl Jobs {
         let table = self.table();
         let running = table.rows.values().filter(|row| wanted(row) && row.sender.borrow().is_none());
         running.map(|row| row.job.clone()).collect()
+    }
+}
+
+impl Row {
+    fn untold(&self, outcome: Outcome) -> Untold {
+        Untold { job: self.job.clone(), outcome, remark: None, run: self.run }
     }
 }
 
@@ -240,10 +264,11 @@ mod tests {
         assert!(jobs.end(&asked, end()).is_none(), "it was told by other means");
         let seen = enter(&jobs, "e");
         jobs.release(&seen, Release::Detached);
-        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen));
-        assert!(!jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen), "another's");
-        assert!(jobs.mark_told(&AgentId::main(), &seen), "the notice is to be taken back");
-        assert!(!jobs.wants_notice(&seen) && !jobs.mark_told(&AgentId::main(), &seen));
+        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen, 1));
+        let other = jobs.mark_told(&AgentId::new("x"), &seen);
+        assert!(other.is_none() && jobs.wants_notice(&seen, 1), "another's");
+        assert_eq!(jobs.mark_told(&AgentId::main(), &seen), Some(1), "the notice is to be taken back");
+        assert!(!jobs.wants_notice(&seen, 1) && jobs.mark_told(&AgentId::main(), &seen).is_none());
     }
 
     #[test]

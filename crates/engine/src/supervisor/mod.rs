@@ -2,9 +2,11 @@
 
 pub(crate) mod account;
 mod activity;
+mod directory;
 pub(crate) mod door;
 mod handoff;
 pub(crate) mod jobs;
+mod mail;
 mod notice;
 mod questions;
 pub(crate) mod row;

@@ -18,7 +18,7 @@ const NEWS_CAP: usize = 8_000;
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
-    let Untold { job, outcome, remark } = untold;
+    let Untold { job, outcome, remark, run } = untold;
     let status = match outcome.ending() {
         Ending::Completed => "completed",
         Ending::Failed => "failed",
@@ -57,7 +57,7 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     field("output-file", &job.output.display().to_string());
     text.push_str("</task-notification>");
     Prompt {
-        id: id(&job.id),
+        id: id(&job.id, *run),
         blocks: vec![Block::text(text)],
         from: Origin::Job(job.id.clone()),
         when: When::Next,
@@ -82,9 +82,9 @@ pub(crate) fn news(news: &JobNews) -> Prompt {
     }
 }
 
-/// The id of a job's notice: there is at most one.
-pub(crate) fn id(job: &JobId) -> InputId {
-    InputId::new(format!("job-{job}"))
+/// The id of the notice of a job's end: there is at most one for each run.
+pub(crate) fn id(job: &JobId, run: u32) -> InputId {
+    InputId::new(if run > 1 { format!("job-{job}-{run}") } else { format!("job-{job}") })
 }
 
 fn end_in_words(outcome: &Outcome) -> String {

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
+use troupe_core::event::Phase;
 use troupe_core::policy::Asker;
 use troupe_core::state::AgentState;
 
@@ -17,6 +18,7 @@ pub(crate) struct Row {
     /// The text of its first prompt, to tell an agent that calls itself again with the same job.
     pub(crate) job: String,
     state: Mutex<Arc<AgentState>>,
+    phase: Mutex<Phase>,
 }
 
 impl Row {
@@ -27,12 +29,22 @@ impl Row {
         job: String,
         state: Arc<AgentState>,
     ) -> Self {
-        Self { header, inbox, account, job, state: Mutex::new(state) }
+        let phase = Mutex::new(Phase::Sampling);
+        Self { header, inbox, account, job, state: Mutex::new(state), phase }
     }
 
     /// Its state, as it last told.
     pub(crate) fn state(&self) -> Arc<AgentState> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// What it does, as it last told; for people.
+    pub(crate) fn phase(&self) -> Phase {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
     /// Who asks when it asks.

@@ -16,12 +16,14 @@ use troupe_core::ports::tool::Tool;
 
 use super::Row;
 use super::account::Totals;
+use super::directory::Directory;
 use super::jobs::Jobs;
 use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
 use crate::agent::Denials;
 use crate::bus::Bus;
+use crate::inbox::Inbox;
 use crate::session::{Config, Member, Parts};
 use crate::store::{DecisionLog, SessionPaths};
 
@@ -42,6 +44,7 @@ pub(crate) struct Shared {
     pub(crate) scratch: Scratch,
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
+    pub(crate) directory: Directory,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -73,6 +76,7 @@ impl Shared {
             questions: Questions::default(),
             scratch: Scratch::default(),
             told: Mutex::default(),
+            directory: Directory::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -125,10 +129,30 @@ impl Shared {
         let mut members: Vec<Member> = lock(&self.agents)
             .live
             .values()
-            .map(|row| Member { header: Arc::clone(&row.header), cost_usd: row.account.spent().cost_usd })
+            .map(|row| Member {
+                header: Arc::clone(&row.header),
+                cost_usd: row.account.spent().cost_usd,
+                phase: row.phase(),
+            })
             .collect();
         members.sort_by(|a, b| a.header.address.cmp(&b.header.address));
         members
+    }
+
+    /// What waits for an agent that lives or lived in this process.
+    pub(crate) fn inbox(&self, agent: &AgentId) -> Option<Arc<Inbox>> {
+        self.directory.known(agent).and_then(|known| known.inbox)
+    }
+
+    /// Records that the person stopped an agent.
+    pub(crate) fn mark_stopped(&self, row: &Row) {
+        let (inbox, agent) = (Arc::clone(&row.inbox), row.header.agent.clone());
+        inbox.mark_stopped();
+        self.run(async move {
+            if let Err(error) = inbox.record_stop(true).await {
+                tracing::warn!(%error, %agent, "a later process will not know that the person stopped this agent");
+            }
+        });
     }
 
     /// Reserves a place among the session's agents; `false` at the ceiling.
@@ -149,11 +173,15 @@ impl Shared {
     }
 
     pub(crate) fn enter(&self, row: Arc<Row>) {
+        self.directory.enter(&row);
         lock(&self.agents).live.insert(row.header.agent.clone(), row);
     }
 
     pub(crate) fn leave(&self, agent: &AgentId) {
-        lock(&self.agents).live.remove(agent);
+        let row = lock(&self.agents).live.remove(agent);
+        if let Some(row) = row {
+            row.inbox.close();
+        }
     }
 
     // Money.

@@ -3,6 +3,8 @@
 mod agent;
 mod job;
 mod report;
+mod send;
 
 pub use agent::Agent;
 pub use job::{TaskOutput, TaskStop};
+pub use send::{ListAgents, SendMessage};

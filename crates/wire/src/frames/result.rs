@@ -38,7 +38,9 @@ pub(crate) struct Spent<'a> {
 fn verdict(ended: &Ended<'_>) -> (&'static str, Option<&'static str>, bool) {
     let halted = match ended.doing {
         Phase::Calling | Phase::Asking | Phase::Waiting => "aborted_tools",
-        Phase::Idle | Phase::Sampling | Phase::Compacting | Phase::Ended => "aborted_streaming",
+        Phase::Idle(_) | Phase::Sampling | Phase::Compacting | Phase::Paused | Phase::Ended => {
+            "aborted_streaming"
+        }
     };
     match ended.envelope.reason {
         EndReason::Done if ended.unfinished.is_empty() => ("success", Some("completed"), false),

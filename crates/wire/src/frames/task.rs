@@ -24,6 +24,7 @@ pub(crate) struct Task {
     pub(crate) output: String,
     /// Whether no call waits for it.
     pub(crate) background: bool,
+    pub(crate) paused: bool,
     pub(crate) began: Time,
     /// Calls of the agent.
     pub(crate) tool_uses: u32,

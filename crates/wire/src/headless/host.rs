@@ -114,6 +114,10 @@ impl Driver {
                 Some(id) => Err(format!("there is no running task `{id}`")),
                 None => Err("`task_id` is missing".to_owned()),
             },
+            "cancel_async_message" => match text("message_uuid") {
+                Some(id) => Ok(json!({"cancelled": self.cancel_message(&InputId::new(id)).await})),
+                None => Err("`message_uuid` is missing".to_owned()),
+            },
             "get_context_usage" => {
                 let model = self.engine.model();
                 let info = self.engine.model_info(&model);
@@ -183,6 +187,18 @@ impl Driver {
         };
         self.send(Input::Set(Setting::Model(name))).await?;
         Ok(json!({}))
+    }
+
+    /// Drops one message, unless it was read or is not there.
+    async fn cancel_message(&mut self, id: &InputId) -> bool {
+        if self.queue.drop_waiting(id) {
+            return true;
+        }
+        let sent = self.queue.unread().contains(id) && self.take_back(id).await;
+        if sent {
+            self.queue.read(id);
+        }
+        sent
     }
 
     /// Drops what waits and was not read; tells the ids that the host gave.

@@ -49,6 +49,12 @@ impl Queue {
         self.waiting.pop_front()
     }
 
+    /// Drops a message that waits; whether it was there.
+    pub(super) fn drop_waiting(&mut self, id: &InputId) -> bool {
+        let at = self.waiting.iter().position(|prompt| prompt.id == *id);
+        at.and_then(|at| self.waiting.remove(at)).is_some()
+    }
+
     /// A message that is to be answered was handed over.
     pub(super) fn sent(&mut self, id: &InputId) {
         self.sent.push(id.clone());

@@ -41,6 +41,9 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if is_repeated(shared, &parent, &def, &job_text) {
         return Err(SpawnError::Repeated);
     }
+    if let Some(name) = &spawn.name {
+        troupe_core::name::check(name).map_err(|fault| SpawnError::Invalid(format!("name: {fault}")))?;
+    }
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
     let model = choice::model(shared, &spawn, &def, &parent_state).await?;

@@ -183,22 +183,21 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
     }
 }
 
-/// Books again what an earlier process spent on this session, sub-agents included (E4).
+/// Books again what an earlier process spent on this session, sub-agents included (E4), and enters these.
 async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
     let mut transcripts: Vec<Arc<Entry>> = actor.transcript().entries().to_vec();
-    let folder = shared.paths.folder().join("subagents");
-    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = file.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(agent) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else {
-            continue;
-        };
-        let key = shared.paths.transcript(&AgentId::new(agent));
+    let mut headers = Vec::new();
+    for agent in shared.paths.agents() {
+        let key = shared.paths.transcript(&agent);
         let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
         if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
+            let begun = transcript.entries().first().map(|first| first.at);
+            headers.extend(transcript.header().map(|header| (begun, Arc::clone(header))));
             transcripts.extend(transcript.entries().iter().cloned());
         }
     }
+    headers.sort_by(|a, b| (a.0, &a.1.agent).cmp(&(b.0, &b.1.agent)));
+    shared.directory.remember(headers.into_iter().map(|(_, header)| header));
     for entry in transcripts {
         if let Body::Assistant { model, usage, .. } = &entry.body {
             let info = shared.parts.model.info(model);

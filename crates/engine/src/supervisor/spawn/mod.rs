@@ -2,9 +2,13 @@
 
 mod child;
 mod choice;
+mod load;
 mod main;
 mod opening;
 mod record;
+mod resume;
 
 pub(crate) use child::open_child;
+pub use load::ResumeError;
 pub(crate) use main::{Opened, open_main};
+pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};

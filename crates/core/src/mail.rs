@@ -1,0 +1,208 @@
+//! A message from one agent to another: what is sent, what the sender hears, and how the receiver reads it.
+
+use std::fmt::Write as _;
+
+use crate::block::Block;
+use crate::entry::Origin;
+use crate::ids::{AgentId, CallId, InputId, JobId};
+use crate::input::{Prompt, When};
+use crate::visible::{is_hidden, visible};
+
+/// Most bytes of a text; what is longer belongs into a file.
+pub const LONGEST: usize = 100_000;
+/// Most characters of a summary.
+const SUMMARY: usize = 120;
+
+/// A message to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mail {
+    /// Who sends it.
+    pub from: AgentId,
+    /// Whom it is to: a name, an id, `main` or `parent`.
+    pub to: String,
+    /// What it says.
+    pub text: String,
+    /// The same in 5–10 words.
+    pub summary: Option<String>,
+    /// The call that sends it. A second message of one call is the same message, and arrives once.
+    pub call: CallId,
+}
+
+/// What became of a message. It is durable by then.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Who gets it.
+    pub to: AgentId,
+    /// The receiver's name, if it has one.
+    pub name: Option<String>,
+    /// When it is read.
+    pub delivery: Delivery,
+}
+
+/// When a message is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// The receiver is alive and reads it at its next safe point.
+    Queued,
+    /// The receiver had ended and goes on in the background with it.
+    Resumed {
+        /// The job that tells the sender of its end.
+        job: JobId,
+        /// Which of its runs this is, from 1.
+        run: u32,
+    },
+    /// The receiver read it before: the call was made again after a crash.
+    Read,
+}
+
+/// Why a message was not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MailError {
+    /// Nobody is called so.
+    #[error("there is no agent `{to}` you can write to; there are: {}", .known.join(", "))]
+    Unknown {
+        /// Whom it was to.
+        to: String,
+        /// Whom there is.
+        known: Vec<String>,
+    },
+    /// The name belongs to another agent by now, which the sender can't write to.
+    #[error("the name `{name}` was taken over by a newer agent; write to {id} by its id")]
+    TakenOver {
+        /// The name.
+        name: String,
+        /// The agent that had it.
+        id: AgentId,
+    },
+    /// It is to the sender.
+    #[error("`{0}` is you")]
+    Own(String),
+    /// The receiver has ended and does not go on.
+    #[error("agent {id} has ended and can't go on: {why}")]
+    Ended {
+        /// The receiver.
+        id: AgentId,
+        /// Why it does not go on.
+        why: String,
+    },
+    /// It has no text, or too much of it.
+    #[error("a message has 1 to {LONGEST} bytes of text; put what is longer into a file and send its path")]
+    Length,
+    /// Too much waits for the receiver, or it could not be made durable.
+    #[error("the message was not taken: {0}")]
+    Refused(String),
+    /// The session is ending.
+    #[error("the session is ending")]
+    Ending,
+}
+
+/// An agent that another can write to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correspondent {
+    /// Its id.
+    pub id: AgentId,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its type.
+    pub definition: String,
+    /// What it does now: `running`, `idle`, `waiting`, `paused`, `ended`.
+    pub state: &'static str,
+    /// What it was called for.
+    pub description: String,
+}
+
+impl Mail {
+    /// The id under which it arrives once.
+    pub fn id(&self) -> InputId {
+        InputId::new(format!("mail-{}-{}", self.from, self.call))
+    }
+
+    /// As the receiver's inbox takes it; `from` is what the receiver knows the sender by.
+    pub fn prompt(&self, from: &str) -> Prompt {
+        Prompt {
+            id: self.id(),
+            blocks: vec![Block::text(wrap(from, self.summary.as_deref(), &self.text))],
+            from: Origin::Agent(self.from.clone()),
+            when: When::Next,
+            starts_turn: true,
+        }
+    }
+}
+
+/// The text of a message in its tag (M7).
+fn wrap(from: &str, summary: Option<&str>, text: &str) -> String {
+    let mut out = format!("<teammate-message from=\"{}\"", attribute(from));
+    if let Some(summary) = summary.map(str::trim).filter(|summary| !summary.is_empty()) {
+        // Writing to a string can't fail.
+        let _ = write!(out, " summary=\"{}\"", attribute(summary));
+    }
+    let _ = write!(out, ">\n{}\n</teammate-message>", defuse(text.trim()));
+    out
+}
+
+fn attribute(text: &str) -> String {
+    let cut: String = text.chars().take(SUMMARY).collect();
+    visible(&cut).replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Beginnings of tags that are the harness's, a provider's or a turn's alone.
+const TAGS: &[&str] = &[
+    "teammate",
+    "system",
+    "task-",
+    "user",
+    "human",
+    "assistant",
+    "command-",
+    "local-command",
+    "bash-",
+    "tool",
+    "function",
+    "antml",
+    "invoke",
+];
+/// Words that begin a turn, where a line begins with one and a colon.
+const SPEAKERS: &[&str] = &["human", "user", "assistant", "system"];
+
+/// Keeps a text from closing its tag, and from posing as the system or the user. Other markup stays readable.
+fn defuse(text: &str) -> String {
+    let mut parts = text.split('<');
+    let mut tame = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        tame.push_str(if opens_tag(part) { "&lt;" } else { "<" });
+        tame.push_str(part);
+    }
+    let mut out = String::with_capacity(tame.len());
+    for line in tame.split_inclusive(['\n', '\r', '\u{2028}', '\u{2029}', '\u{85}']) {
+        let words = line.trim_start_matches(is_blank);
+        out.push_str(&line[..line.len() - words.len()]);
+        if speaks(words) {
+            out.push('\\');
+        }
+        out.push_str(words);
+    }
+    out
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || is_hidden(c)
+}
+
+/// Letters only, without what is not seen and what can stand before a tag's name.
+fn plain(text: &str, most: usize) -> String {
+    text.chars().filter(|c| !is_blank(*c) && *c != '/').take(most).collect::<String>().to_ascii_lowercase()
+}
+
+fn opens_tag(after: &str) -> bool {
+    let name = plain(after, 16);
+    TAGS.iter().any(|tag| name.starts_with(tag))
+}
+
+fn speaks(words: &str) -> bool {
+    let name = plain(words, 16);
+    SPEAKERS.iter().any(|speaker| name.strip_prefix(speaker).is_some_and(|rest| rest.starts_with(':')))
+}
+
+#[cfg(test)]
+#[path = "mail_tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! The tools by which agents talk to each other: [`SendMessage`] sends, [`ListAgents`] says to whom.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use troupe_core::BoxFuture;
+use troupe_core::access::Access;
+use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, Receipt};
+use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::visible::visible;
+
+/// Most agents listed; the rest is counted.
+const LISTED: usize = 100;
+/// Most characters of what an agent is for, in the list and in a title.
+const WORDS: usize = 80;
+
+/// Sends a message to another agent.
+pub struct SendMessage {
+    spec: ToolSpec,
+}
+
+/// Lists the agents that can be written to.
+pub struct ListAgents {
+    spec: ToolSpec,
+}
+
+impl Default for SendMessage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SendMessage {
+    /// The tool.
+    pub fn new() -> Self {
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "to": {"type": "string", "minLength": 1},
+                "message": {"type": ["string", "object"]},
+                "summary": {"type": "string"}
+            },
+            "required": ["to", "message"],
+            "additionalProperties": false
+        });
+        Self { spec: spec("SendMessage", include_str!("send_message.md"), schema) }
+    }
+}
+
+impl Default for ListAgents {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ListAgents {
+    /// The tool.
+    pub fn new() -> Self {
+        let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
+        Self { spec: spec("ListAgents", include_str!("list_agents.md"), schema) }
+    }
+}
+
+fn spec(name: &str, text: &str, schema: Value) -> ToolSpec {
+    ToolSpec { name: name.into(), description: text.trim_end().into(), input_schema: Arc::new(schema) }
+}
+
+fn word<'i>(input: &'i Value, key: &str) -> &'i str {
+    input.get(key).and_then(Value::as_str).unwrap_or_default().trim()
+}
+
+/// What is to be sent, and to whom.
+fn parts(input: &Value) -> Result<(&str, &str), BadInput> {
+    let to = word(input, "to");
+    if to == "*" || to.contains(':') {
+        let why = "there is no team, and no other session can be reached: write to one agent of this session";
+        return Err(BadInput::new("to", why));
+    }
+    if to.is_empty() {
+        return Err(BadInput::new("to", "is empty; ListAgents shows whom there is"));
+    }
+    if input.get("message").is_some_and(|message| !message.is_string()) {
+        let why = "is an object; protocol messages are for teams, and there is no team: send a text";
+        return Err(BadInput::new("message", why));
+    }
+    let text = word(input, "message");
+    if text.is_empty() {
+        return Err(BadInput::new("message", "is empty"));
+    }
+    if text.len() > LONGEST {
+        let why = format!("has more than {LONGEST} bytes; put it into a file and send the path");
+        return Err(BadInput::new("message", why));
+    }
+    Ok((to, text))
+}
+
+/// The first words of a text, for one line.
+fn brief(text: &str) -> String {
+    let line: String = text.split_whitespace().take(10).collect::<Vec<_>>().join(" ");
+    let cut: String = line.chars().take(WORDS).collect();
+    if cut.len() < text.trim().len() { format!("{cut}…") } else { cut }
+}
+
+async fn send(cx: &ToolCx, input: &Value) -> ToolOutput {
+    let (to, text) = match parts(input) {
+        Ok(parts) => parts,
+        Err(fault) => return ToolOutput::error(fault.to_string()),
+    };
+    let summary = Some(word(input, "summary")).filter(|summary| !summary.is_empty());
+    let mail = Mail {
+        from: cx.me.clone(),
+        to: to.to_owned(),
+        text: text.to_owned(),
+        summary: Some(summary.map_or_else(|| brief(text), str::to_owned)),
+        call: cx.call.clone(),
+    };
+    match cx.supervisor.send(mail).await {
+        Ok(receipt) => sent(&receipt),
+        Err(error) => ToolOutput::error(format!("Not sent: {error}")),
+    }
+}
+
+fn sent(receipt: &Receipt) -> ToolOutput {
+    let Receipt { to, name, delivery } = receipt;
+    let who = match name {
+        Some(name) => format!("{name} ({to})"),
+        None => to.to_string(),
+    };
+    let (text, resumed) = match delivery {
+        Delivery::Queued => (format!("Sent to {who}, which reads it between two steps."), false),
+        Delivery::Read => (format!("Sent to {who}, which has read it."), false),
+        Delivery::Resumed { job, .. } => (
+            format!(
+                "Sent to {who}, which had ended and goes on in the background as task {job}. You are told when it is done."
+            ),
+            true,
+        ),
+    };
+    let data = json!({"success": true, "message": text, "agentId": to, "resumed": resumed});
+    ToolOutput::text(text).with_data(data)
+}
+
+impl Tool for SendMessage {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn access(&self, _at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
+        parts(input)?;
+        Ok(vec![Access::Own])
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { send(cx, &input).await })
+    }
+
+    fn title(&self, input: &Value) -> Title {
+        let what = match word(input, "summary") {
+            "" => brief(word(input, "message")),
+            summary => brief(summary),
+        };
+        Title { text: format!("Message to {}: {what}", word(input, "to")) }
+    }
+}
+
+impl Tool for ListAgents {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn access(&self, _at: &Place, _input: &Value) -> Result<Vec<Access>, BadInput> {
+        Ok(vec![Access::Own])
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn call<'a>(&'a self, cx: &'a ToolCx, _input: Value) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { listed(&cx.supervisor.correspondents(&cx.me).await) })
+    }
+
+    fn title(&self, _input: &Value) -> Title {
+        Title { text: "Listing agents".to_owned() }
+    }
+}
+
+fn listed(agents: &[Correspondent]) -> ToolOutput {
+    let row = |agent: &Correspondent| {
+        json!({"agentId": agent.id, "name": agent.name, "agentType": agent.definition,
+               "state": agent.state, "description": agent.description})
+    };
+    let mut lines: Vec<String> = agents.iter().take(LISTED).map(line).collect();
+    if agents.len() > LISTED {
+        lines.push(format!("and {} more", agents.len() - LISTED));
+    }
+    if lines.is_empty() {
+        lines.push("none".to_owned());
+    }
+    let data = json!({"agents": agents.iter().take(LISTED).map(row).collect::<Vec<_>>()});
+    ToolOutput::text(lines.join("\n")).with_data(data)
+}
+
+fn line(agent: &Correspondent) -> String {
+    let name = agent.name.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let what = if agent.description.is_empty() { String::new() } else { format!(": {}", agent.description) };
+    visible(&format!("{}{name} [{}] {}{what}", agent.id, agent.definition, agent.state))
+}
+
+#[cfg(test)]
+#[path = "send_tests.rs"]
+mod tests;
