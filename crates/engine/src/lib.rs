@@ -7,6 +7,7 @@ mod agent;
 pub mod bus;
 pub mod clock;
 pub mod git;
+pub mod guards;
 pub mod inbox;
 pub mod journal;
 pub mod judge;

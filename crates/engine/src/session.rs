@@ -20,6 +20,7 @@ use troupe_core::prompt::Instructions;
 
 use crate::bus::Subscription;
 use crate::git::Gathering;
+use crate::guards::Guards;
 use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
 use crate::store::{By, Lease, LeaseError, StoreError};
@@ -92,6 +93,8 @@ pub struct Config {
     pub limits: Limits,
     /// Ceilings of the harness.
     pub ceilings: Ceilings,
+    /// What keeps agents from hanging and from running away.
+    pub guards: Guards,
     /// The program's version, for the transcripts.
     pub version: String,
 }

@@ -20,6 +20,7 @@ use troupe_core::ports::model::Model;
 use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::guards::Guards;
 use troupe_engine::journal::MemoryJournal;
 use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
@@ -116,6 +117,7 @@ impl World {
             pool: Filter::default(),
             limits: Limits::default(),
             ceilings: Ceilings::default(),
+            guards: Guards::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

@@ -137,6 +137,12 @@ impl Tasks {
         frame.into_iter().map(Due::Frame).collect()
     }
 
+    /// An agent waits for something outside of it; nothing for what is no task.
+    pub(crate) fn waits(&self, agent: &AgentId, on: &str, at: Time) -> Option<Due> {
+        let task = self.open.get(&JobId::new(agent.as_str()))?;
+        Some(Due::Frame(frames::waiting(&self.session, task, on, at)))
+    }
+
     /// An agent's transcript says that it ended; counts only if the end of its job was missed.
     pub(crate) fn closed(&mut self, agent: &AgentId, envelope: &Envelope) {
         let id = JobId::new(agent.as_str());

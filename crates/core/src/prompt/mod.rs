@@ -10,6 +10,8 @@ pub use fragment::{
 };
 pub use plan::plan_due;
 
+/// What an agent is asked that ended without a report (X4).
+pub const REPORT: &str = include_str!("report.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");
 /// The system prompt of `general-purpose`.

@@ -13,7 +13,7 @@ use troupe_core::block::Block;
 use troupe_core::entry::Body;
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::{AgentId, JobId};
-use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome, ShellEnd};
+use troupe_core::outcome::{EndReason, Ending, Envelope, Evidence, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
@@ -73,6 +73,10 @@ pub(super) fn agent(
             }
         };
         guard.open = None;
+        // Before anyone hears of the end: its owner's own envelope lists it.
+        if let Some(parent) = row.header.parent.as_ref().and_then(|parent| guard.shared.row(parent)) {
+            parent.child_ended(&row.header.address, &envelope);
+        }
         if let Some(job) = job {
             end(&guard.shared, &job, Outcome::Agent(Box::new(envelope))).await;
         }
@@ -193,7 +197,8 @@ fn failed_agent(row: &Row, reason: EndReason, error: String) -> Envelope {
         cost_usd: row.account.spent().cost_usd,
         duration_ms: 0,
         files_changed: state.changed.clone(),
-        descendants: Vec::new(),
+        descendants: row.ends(),
+        evidence: Evidence::default(),
     }
 }
 

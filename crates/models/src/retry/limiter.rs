@@ -123,7 +123,8 @@ impl Ticket {
         let mut state = self.limiter.lock();
         self.leave(&mut state);
         let is_first = state.round == self.round;
-        let wait = if is_first { asked.unwrap_or_else(|| delay(state.failures)) } else { asked.unwrap_or_default() };
+        let wait =
+            if is_first { asked.unwrap_or_else(|| delay(state.failures)) } else { asked.unwrap_or_default() };
         if wait <= most {
             state.hold = Some(state.hold.map_or(now + wait, |hold| hold.max(now + wait)));
             state.failures += u32::from(is_first);

@@ -275,7 +275,10 @@ async fn sixty_four_agents_outlast_an_overload_and_one_of_them_asks_at_a_time() 
     for ran in &all {
         assert_eq!((ran.text.as_str(), &ran.error), ("at last", &None));
         let waits = ran.told.iter().map(|told| told.delay).chain(ran.held.iter().copied());
-        assert!(waits.clone().count() > 0 && waits.max() <= Some(30 * SECOND), "each is told what it waits for");
+        assert!(
+            waits.clone().count() > 0 && waits.max() <= Some(30 * SECOND),
+            "each is told what it waits for"
+        );
         assert!(ran.took < 940 * SECOND, "{:?}", ran.took);
     }
     let made = model.model.made.lock().unwrap();

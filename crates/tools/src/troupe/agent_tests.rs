@@ -54,6 +54,7 @@ impl Stage {
             duration_ms: 1,
             files_changed: Vec::new(),
             descendants: Vec::new(),
+            evidence: troupe_core::outcome::Evidence::default(),
         }))));
     }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use troupe_core::block::text_of;
+use troupe_core::outcome::Evidence;
 use troupe_core::usage::Usage;
 
 use super::*;
@@ -23,6 +24,7 @@ fn envelope(text: &str) -> Envelope {
         duration_ms: 12_345,
         files_changed: vec!["/w/a.rs".into()],
         descendants: Vec::new(),
+        evidence: Evidence::default(),
     }
 }
 

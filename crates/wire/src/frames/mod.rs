@@ -14,7 +14,7 @@ pub(crate) use system::{
     About, State, api_retry, compact_boundary, error_word, informational, init, permission_denied,
     state_changed, status,
 };
-pub(crate) use task::{Task, background, notification, progress, started, updated};
+pub(crate) use task::{Task, background, notification, progress, started, updated, waiting};
 
 use serde_json::{Value, json};
 

@@ -81,9 +81,19 @@ pub(crate) fn started(session: &str, task: &Task) -> Value {
 
 /// An agent made a call.
 pub(crate) fn progress(session: &str, task: &Task, tool: &str, now: Time) -> Value {
+    progress_with(session, task, ("last_tool_name", tool), now)
+}
+
+/// An agent waits for something outside of it. The next progress of another kind says that it goes on.
+pub(crate) fn waiting(session: &str, task: &Task, on: &str, now: Time) -> Value {
+    progress_with(session, task, ("summary", on), now)
+}
+
+fn progress_with(session: &str, task: &Task, (key, value): (&str, &str), now: Time) -> Value {
     let mut fields = json!({
-        "task_id": task.id, "description": task.description, "usage": task.usage(now), "last_tool_name": tool,
+        "task_id": task.id, "description": task.description, "usage": task.usage(now),
     });
+    fields[key] = value.into();
     if let Some(definition) = &task.definition {
         fields["subagent_type"] = definition.as_str().into();
     }

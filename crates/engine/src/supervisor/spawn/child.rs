@@ -38,10 +38,6 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     }
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
-    if !shared.reserve() {
-        let most = u32::try_from(shared.config.ceilings.agents).unwrap_or(u32::MAX);
-        return Err(SpawnError::TooMany { what: "agents in this session".to_owned(), most });
-    }
     let wanted_model = match (&shared.config.subagent_model, &spawn.model, &def.model) {
         (Some(name), ..) | (None, Some(name), _) | (None, None, ModelChoice::Named(name)) => name.clone(),
         (None, None, ModelChoice::Inherit) => parent_state.model.clone(),
@@ -56,7 +52,10 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     };
     let pool = shared.pool(&def, &at);
     if pool.is_empty() {
-        return Err(SpawnError::Invalid(format!("agent type `{}` would have no usable tool", def.name)));
+        return Err(no_tools(&def));
+    }
+    if !shared.reserve() {
+        return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
     let rendered = Rendered { system: one(&def.prompt), tools: specs(&pool) };
     let id = AgentId::new(format!("a{}", short_id(shared)));
@@ -80,7 +79,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         fork: None,
         version: shared.config.version.clone(),
     });
-    let account = Account::new(Some(Arc::clone(&parent.account)), def.limits);
+    let account =
+        Account::new(Some(Arc::clone(&parent.account)), def.limits.tighter(shared.config.guards.each));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
     let writer = writer(shared, &header);
     let state = Arc::clone(writer.transcript().state());
@@ -132,6 +132,14 @@ fn find_def(shared: &Shared, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnE
         .find(name)
         .cloned()
         .ok_or_else(|| SpawnError::Unknown { name: name.to_owned(), known: catalogue.names() })
+}
+
+/// Why an agent without tools is not started: it would answer from imagination (F011).
+fn no_tools(def: &AgentDef) -> SpawnError {
+    let wanted = def.tools.only.as_ref().filter(|only| !only.is_empty()).map(|only| only.join(", "));
+    let why = wanted
+        .map_or_else(String::new, |wanted| format!("; it names {wanted}, none of which it can have here"));
+    SpawnError::Invalid(format!("agent type `{}` would have no usable tool{why}", def.name))
 }
 
 /// Whether the parent or an agent above it runs the same definition on the same job (A9, F013).

@@ -168,18 +168,21 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
 async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
     let mut transcripts: Vec<Arc<Entry>> = actor.transcript().entries().to_vec();
     let folder = shared.paths.folder().join("subagents");
+    let mut made = 0;
     for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = file.path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let Some(agent) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else {
             continue;
         };
+        made += 1;
         let key = shared.paths.transcript(&AgentId::new(agent));
         let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
         if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
             transcripts.extend(transcript.entries().iter().cloned());
         }
     }
+    shared.count_made(made);
     for entry in transcripts {
         if let Body::Assistant { model, usage, .. } = &entry.body {
             let info = shared.parts.model.info(model);
