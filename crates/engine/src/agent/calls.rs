@@ -20,6 +20,8 @@ use crate::supervisor::door::Door;
 
 /// How long calls that were told to end may take, before they are dropped.
 const GRACE: Duration = Duration::from_secs(6);
+/// How long agents may take to end whose time is over.
+const AGENTS_END: Duration = Duration::from_secs(10);
 /// What the model is told of a call that its agent had no time for.
 const OUT_OF_TIME: &str = "[The agent's time was over before this call ended.]";
 /// Most bytes of text in one result, whatever the tool: a quarter of these is tokens, and the model has to
@@ -77,6 +79,8 @@ impl Actor {
                     false
                 }
                 alarm = watch.alarm() => match (alarm, batch.at_work()) {
+                    // Agents below have no more time than this one, and end by themselves with what they have.
+                    (Alarm::OutOfTime, None) if watch.extend(AGENTS_END) => false,
                     (Alarm::OutOfTime, _) => true,
                     (Alarm::Stalled, Some(on)) => {
                         self.stalled(&mut watch, on);

@@ -16,6 +16,7 @@ pub(super) struct Watch {
     moved: Instant,
     doing: Phase,
     shown: Phase,
+    extended: bool,
 }
 
 /// What a wait came to.
@@ -46,6 +47,15 @@ impl Watch {
         }
     }
 
+    /// Gives more time, once.
+    pub(super) fn extend(&mut self, by: Duration) -> bool {
+        let first = !std::mem::replace(&mut self.extended, true);
+        if first {
+            self.deadline = self.deadline.map(|deadline| deadline + by);
+        }
+        first
+    }
+
     /// Whether the agent's time is over.
     pub(super) fn is_over(&self) -> bool {
         self.deadline.is_some_and(|deadline| deadline <= Instant::now())
@@ -62,6 +72,7 @@ impl Actor {
             moved: Instant::now(),
             doing,
             shown: doing,
+            extended: false,
         }
     }
 
