@@ -219,7 +219,8 @@ async fn heard_of(events: &mut Subscription, address: &str) -> bool {
 async fn ended_agents_take_no_place_among_those_at_work() {
     let one = "reply\n  call Agent description=d prompt=pN\n";
     let calls: String = (0..20).map(|n| one.replace("pN", &format!("p{n}"))).collect();
-    let mut world = world(&format!("agent main\n{calls}reply \"all\"\nagent general-purpose\nreply \"ok\"\n"));
+    let mut world =
+        world(&format!("agent main\n{calls}reply \"all\"\nagent general-purpose\nreply \"ok\"\n"));
     world.config.ceilings.live_agents = 1;
     let session = world.start().await;
     assert_eq!(turn(&session, 0, "go").await.text, "all");
@@ -255,7 +256,11 @@ async fn three_levels_in_a_full_house_are_no_deadlock() {
     });
     let envelope = envelope.unwrap();
     assert_eq!((envelope.text.as_str(), envelope.descendants.len()), ("all", 8 + 32 + 64));
-    assert!(envelope.descendants.iter().all(|end| end.ends_with(": completed")), "{:?}", envelope.descendants);
+    assert!(
+        envelope.descendants.iter().all(|end| end.ends_with(": completed")),
+        "{:?}",
+        envelope.descendants
+    );
     close(session).await;
 }
 
@@ -302,7 +307,8 @@ async fn time_is_the_whole_trees_and_cuts_what_runs() {
 // proves: X2
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_ends_is_told_to_then_dropped() {
-    let mut world = world("agent main\nreply\n  call Slow how=hang\n  call Slow how=deaf\nreply \"went on\"\n");
+    let mut world =
+        world("agent main\nreply\n  call Slow how=hang\n  call Slow how=deaf\nreply \"went on\"\n");
     world.config.guards.call = Some(120 * SECOND);
     world.config.guards.stalled = Some(60 * SECOND);
     let session = with_slow(&world).await;
@@ -310,16 +316,22 @@ async fn a_call_that_never_ends_is_told_to_then_dropped() {
     say(&session, 0, "go").await;
     let all = heard(&mut events).await;
     let found = results(&entries(&session).await);
-    assert!(found[0].starts_with("[Ended by the harness after 120 s") && found[0].contains("half of it"), "{found:?}");
+    assert!(
+        found[0].starts_with("[Ended by the harness after 120 s") && found[0].contains("half of it"),
+        "{found:?}"
+    );
     assert!(found[1].contains("was dropped") && found[1].contains("not known"), "{found:?}");
     let stalls = all.iter().filter(|(_, kind)| {
         matches!(kind, EventKind::Notice(Notice::Stalled { on, silent }) if on.contains("Slow") && *silent == 60 * SECOND)
     });
     assert_eq!(stalls.count(), 2, "each is shown once");
-    let phases: Vec<Phase> = all.iter().filter_map(|(_, kind)| match kind {
-        EventKind::Phase(phase) => Some(*phase),
-        _ => None,
-    }).collect();
+    let phases: Vec<Phase> = all
+        .iter()
+        .filter_map(|(_, kind)| match kind {
+            EventKind::Phase(phase) => Some(*phase),
+            _ => None,
+        })
+        .collect();
     let stalled = phases.iter().position(|phase| *phase == Phase::Stalled).unwrap();
     assert_eq!(phases[stalled + 1], Phase::Calling, "and cleared when it moves: {phases:?}");
     close(session).await;
@@ -348,10 +360,13 @@ async fn a_child_whose_stream_falls_silent_is_shown_and_ends_with_what_it_had_sa
         say(&session, 0, "go").await;
         let all = tokio::time::timeout(400 * SECOND, heard(&mut events)).await.unwrap();
         let shown = all.iter().any(|(agent, kind)| {
-            !agent.is_main() && matches!(kind, EventKind::Notice(Notice::Stalled { on, .. }) if on == "the model")
+            !agent.is_main()
+                && matches!(kind, EventKind::Notice(Notice::Stalled { on, .. }) if on == "the model")
         });
         assert!(shown);
-        let main_stalls = all.iter().filter(|(agent, kind)| agent.is_main() && matches!(kind, EventKind::Phase(Phase::Stalled)));
+        let main_stalls = all
+            .iter()
+            .filter(|(agent, kind)| agent.is_main() && matches!(kind, EventKind::Phase(Phase::Stalled)));
         assert_eq!(main_stalls.count(), 0, "the one that waits for it does not");
         let told = results(&entries(&session).await).remove(0);
         assert!(told.starts_with("Status: failed: stalled.") && told.contains("silent for 300 s"), "{told}");
@@ -364,7 +379,12 @@ async fn a_child_whose_stream_falls_silent_is_shown_and_ends_with_what_it_had_sa
 struct Hanging(Arc<dyn Journal>);
 
 impl Journal for Hanging {
-    fn append<'a>(&'a self, key: &'a Key, expect: Option<Seq>, record: Record) -> BoxFuture<'a, Result<Seq, JournalError>> {
+    fn append<'a>(
+        &'a self,
+        key: &'a Key,
+        expect: Option<Seq>,
+        record: Record,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         if key.as_str().contains("subagents") {
             return Box::pin(std::future::pending());
         }
@@ -437,7 +457,11 @@ async fn an_agent_that_ends_without_a_word_is_asked_once_and_then_marked() {
         .await;
         ended(&mut events).await;
         let result = results(&entries(&session).await).remove(0);
-        assert_eq!(result.starts_with("[It ended without a report, also when it was asked"), marked, "{result}");
+        assert_eq!(
+            result.starts_with("[It ended without a report, also when it was asked"),
+            marked,
+            "{result}"
+        );
         assert_eq!(result.contains("here it is"), !marked, "{result}");
         let asked = told(&session.entries(&child, 0).await.unwrap());
         assert!(asked.len() == 1 && asked[0].contains("Write your report now"), "{asked:?}");
@@ -505,7 +529,9 @@ impl Model for Overloaded {
         request: Request,
         cancel: CancellationToken,
     ) -> BoxStream<'static, Result<Delta, ModelError>> {
-        if request.definition == "main" && request.replies == 0 || self.until.is_some_and(|until| Instant::now() >= until) {
+        if request.definition == "main" && request.replies == 0
+            || self.until.is_some_and(|until| Instant::now() >= until)
+        {
             return self.script.stream(request, cancel);
         }
         let error = ModelError { status: Some(529), ..ModelError::new(Fault::Overloaded, "Overloaded") };
@@ -543,13 +569,26 @@ async fn a_quarter_of_an_hour_of_overload_ends_no_agent_and_each_shows_what_it_w
     let all = heard(&mut events).await;
     let found = results(&entries(&session).await);
     assert!(found.len() == 3 && found.iter().all(|result| result.starts_with("mine")), "{found:?}");
-    let opened: Vec<&AgentId> =
-        all.iter().filter(|(agent, kind)| !agent.is_main() && matches!(kind, EventKind::Opened(_))).map(|(agent, _)| agent).collect();
+    let opened: Vec<&AgentId> = all
+        .iter()
+        .filter(|(agent, kind)| !agent.is_main() && matches!(kind, EventKind::Opened(_)))
+        .map(|(agent, _)| agent)
+        .collect();
     for child in opened {
-        let of = |wanted: &dyn Fn(&EventKind) -> bool| all.iter().filter(|(agent, kind)| agent == child && wanted(kind)).count();
+        let of = |wanted: &dyn Fn(&EventKind) -> bool| {
+            all.iter().filter(|(agent, kind)| agent == child && wanted(kind)).count()
+        };
         assert!(of(&|kind| matches!(kind, EventKind::Notice(Notice::Retry(_) | Notice::Held { .. }))) > 5);
-        assert_eq!(of(&|kind| matches!(kind, EventKind::Phase(Phase::Overloaded))), 1, "until it is answered");
-        assert_eq!(of(&|kind| matches!(kind, EventKind::Phase(Phase::Stalled))), 0, "a wait that is told is no stall");
+        assert_eq!(
+            of(&|kind| matches!(kind, EventKind::Phase(Phase::Overloaded))),
+            1,
+            "until it is answered"
+        );
+        assert_eq!(
+            of(&|kind| matches!(kind, EventKind::Phase(Phase::Stalled))),
+            0,
+            "a wait that is told is no stall"
+        );
     }
     close(session).await;
 }
@@ -567,11 +606,17 @@ async fn an_overload_without_end_can_be_interrupted_and_ends_in_the_providers_wo
     let at = Instant::now();
     session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
     let all = heard(&mut events).await;
-    assert!(at.elapsed() < SECOND && matches!(&all.last().unwrap().1, EventKind::Ended(end) if end.reason == EndReason::Interrupted));
+    assert!(
+        at.elapsed() < SECOND
+            && matches!(&all.last().unwrap().1, EventKind::Ended(end) if end.reason == EndReason::Interrupted)
+    );
     say(&session, 2, "three").await;
     let all = heard(&mut events).await;
     let Some((_, EventKind::Ended(end))) = all.last() else { panic!("an end") };
-    assert_eq!((&end.reason, end.error.as_deref(), end.error_status), (&EndReason::Model, Some("Overloaded"), Some(529)));
+    assert_eq!(
+        (&end.reason, end.error.as_deref(), end.error_status),
+        (&EndReason::Model, Some("Overloaded"), Some(529))
+    );
     assert!(at.elapsed() > 1000 * SECOND && at.elapsed() < 1300 * SECOND, "{:?}", at.elapsed());
     close(session).await;
     // It can be resumed: the next process answers what is asked.

@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use troupe_core::policy::Mode;
 
 use super::later::Later;
+use super::limits::LimitFlags;
 use super::permissions::PermissionsCommand;
 
 /// A coding harness in which agents work together.
@@ -95,6 +96,8 @@ pub(crate) struct Run {
     pub(crate) session: SessionChoice,
     #[command(flatten)]
     pub(crate) model: ModelChoice,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) permissions: Permissions,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 
 mod cli;
 mod later;
+mod limits;
 mod permissions;
 
 pub(crate) use cli::{Cli, Command, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish};

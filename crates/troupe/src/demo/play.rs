@@ -189,6 +189,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         pool: Filter::default(),
         limits: Limits::default(),
         ceilings: Ceilings::default(),
+        guards: troupe_engine::guards::Guards::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

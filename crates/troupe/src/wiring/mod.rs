@@ -4,6 +4,7 @@
 mod definitions;
 mod frontend;
 mod key_helper;
+mod limits;
 mod permissions;
 mod plans;
 mod provider;
