@@ -16,6 +16,25 @@ pub struct Limits {
     pub time_ms: Option<u64>,
 }
 
+impl Limits {
+    /// The tighter of both, limit by limit.
+    #[must_use]
+    pub fn tighter(self, other: Self) -> Self {
+        fn least<T: PartialOrd>(a: Option<T>, b: Option<T>) -> Option<T> {
+            match (a, b) {
+                (Some(a), Some(b)) => Some(if b < a { b } else { a }),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            turns: least(self.turns, other.turns),
+            tokens: least(self.tokens, other.tokens),
+            cost_usd: least(self.cost_usd, other.cost_usd),
+            time_ms: least(self.time_ms, other.time_ms),
+        }
+    }
+}
+
 /// What is left now, as the engine works it out before each step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Left {
@@ -27,6 +46,8 @@ pub struct Left {
     pub cost_spent: bool,
     /// Whether the time is over.
     pub time_over: bool,
+    /// Whether the agent does the same again and again, though it was told so.
+    pub no_progress: bool,
     /// Whether the context is so full that it must be shortened before the next request.
     pub context_full: bool,
     /// Whether an agent with one run has jobs that still work.
@@ -40,6 +61,7 @@ impl Left {
         tokens_spent: false,
         cost_spent: false,
         time_over: false,
+        no_progress: false,
         context_full: false,
         jobs_running: false,
     };

@@ -1,6 +1,7 @@
 //! What frontends hear: light, live, may be lost, and can be rebuilt from entries.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::entry::{Entry, Header};
 use crate::ids::{AgentId, CallId, JobId, QuestionId};
@@ -52,6 +53,10 @@ pub enum Phase {
     Idle(Idle),
     /// Waits for the model.
     Sampling,
+    /// Waits for a provider that is overloaded.
+    Overloaded,
+    /// Has not moved for a while; a notice says what it waits for.
+    Stalled,
     /// Runs calls.
     Calling,
     /// Waits for an answer.
@@ -95,10 +100,13 @@ impl Idle {
                 | EndReason::MaxCost
                 | EndReason::MaxTokens
                 | EndReason::MaxTime
-                | EndReason::OutputLimit,
+                | EndReason::OutputLimit
+                | EndReason::NoProgress,
             ) => Self::Limit,
             Some(EndReason::Interrupted | EndReason::Cancelled) => Self::Interrupted,
-            Some(EndReason::Model | EndReason::PromptTooLong | EndReason::Store) => Self::Failed,
+            Some(
+                EndReason::Model | EndReason::PromptTooLong | EndReason::Store | EndReason::Stalled,
+            ) => Self::Failed,
         }
     }
 
@@ -140,6 +148,18 @@ pub enum JobChange {
 pub enum Notice {
     /// The provider failed; another try follows.
     Retry(Retry),
+    /// The provider told another agent that it is overloaded: the request waits with that one's.
+    Held {
+        /// How long at least.
+        delay: Duration,
+    },
+    /// The agent has not moved for a while. The next phase says that it moves again.
+    Stalled {
+        /// What it waits for, in words.
+        on: String,
+        /// For how long nothing came.
+        silent: Duration,
+    },
     /// A call was denied.
     Denied {
         /// The call.

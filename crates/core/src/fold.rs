@@ -102,6 +102,7 @@ impl Fold {
                 self.details.clone_from(details);
             }
             Delta::Retry(_) => *self = Self::default(),
+            Delta::Held { .. } => {}
         }
     }
 

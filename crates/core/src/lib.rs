@@ -29,6 +29,7 @@ pub mod policy;
 pub mod pool;
 pub mod ports;
 pub mod prompt;
+pub mod repeats;
 pub mod schedule;
 pub mod schema;
 pub mod spawn;

@@ -1,5 +1,6 @@
 //! How a job ended. An agent's end is an envelope that its owner can check, never a bare text.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,8 @@ pub enum EndReason {
     MaxTokens,
     /// The limit of time.
     MaxTime,
+    /// It did the same again and again, also after it was told so.
+    NoProgress,
     /// The last reply was cut off at the length that a reply may have.
     OutputLimit,
     /// Interrupted by a person or the host.
@@ -49,10 +52,47 @@ pub enum EndReason {
     Cancelled,
     /// The model would not answer.
     Model,
+    /// The model was silent for too long, again and again.
+    Stalled,
     /// The request stayed too long, also after compaction.
     PromptTooLong,
     /// The transcript could not be written.
     Store,
+}
+
+impl EndReason {
+    /// The reason in a word.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::MaxTurns => "max_turns",
+            Self::MaxCost => "max_cost",
+            Self::MaxTokens => "max_tokens",
+            Self::MaxTime => "max_time",
+            Self::NoProgress => "no_progress",
+            Self::OutputLimit => "output_limit",
+            Self::Interrupted => "interrupted",
+            Self::Cancelled => "cancelled",
+            Self::Model => "model",
+            Self::Stalled => "stalled",
+            Self::PromptTooLong => "prompt_too_long",
+            Self::Store => "store",
+        }
+    }
+}
+
+impl Envelope {
+    /// How it ended, for a list of descendants.
+    pub fn end_in_words(&self) -> String {
+        let reason = self.reason.word();
+        let how = match self.ending {
+            Ending::Completed => return "completed".to_owned(),
+            Ending::Failed => "failed",
+            Ending::Stopped => "stopped",
+        };
+        let result = if self.text.trim().is_empty() { ", no result" } else { "" };
+        format!("{how} ({reason}){result}")
+    }
 }
 
 /// What an agent hands over when it ends.
@@ -90,6 +130,30 @@ pub struct Envelope {
     /// What the harness has to say of the report, such as that nothing stands behind it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// What there is to check it by.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
+}
+
+/// What a claim of an agent can be checked by.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Evidence {
+    /// Calls of the run, by tool.
+    pub tools: BTreeMap<String, u32>,
+    /// Whether its last reply had no text, also after it was asked for a report: its text is an earlier one, or none.
+    pub wordless: bool,
+    /// What the model had begun to say when its stream broke for the last time.
+    pub begun: String,
+    /// Tools that its definition names and that do not exist.
+    pub missing_tools: Vec<String>,
+}
+
+impl Evidence {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// How a shell command ended.

@@ -47,6 +47,8 @@ pub fn next_step(transcript: &Transcript, left: &Left) -> Step {
                 Step::Yield(EndReason::MaxCost)
             } else if left.tokens_spent {
                 Step::Yield(EndReason::MaxTokens)
+            } else if left.no_progress {
+                Step::Yield(EndReason::NoProgress)
             } else if left.turns == Some(0) {
                 Step::Yield(EndReason::MaxTurns)
             } else if let Some(cut) = left.context_full.then(|| compact::plan(transcript)).flatten() {

@@ -8,6 +8,7 @@ pub mod bus;
 pub mod clock;
 pub mod contexts;
 pub mod git;
+pub mod guards;
 pub mod inbox;
 pub mod journal;
 pub mod judge;

@@ -23,6 +23,7 @@ pub use crate::contexts::{Contexts, ListedIn};
 
 use crate::bus::Subscription;
 use crate::git::Gathering;
+use crate::guards::Guards;
 use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
 use crate::store::{By, Lease, LeaseError, StoreError};
@@ -103,6 +104,8 @@ pub struct Config {
     pub watching: Watching,
     /// Which models agents use besides, and how much they think.
     pub models: Models,
+    /// What keeps agents from hanging and from running away.
+    pub guards: Guards,
     /// The program's version, for the transcripts.
     pub version: String,
 }

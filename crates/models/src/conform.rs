@@ -150,7 +150,9 @@ async fn deltas_come_in_their_order(staged: Staged) {
             | Delta::Thinking { index, .. }
             | Delta::Signature { index, .. }
             | Delta::Citation { index, .. } => assert_eq!(open, Some(*index)),
-            Delta::Start { .. } | Delta::Stop { .. } | Delta::Retry(_) => panic!("{delta:?} in the middle"),
+            Delta::Start { .. } | Delta::Stop { .. } | Delta::Retry(_) | Delta::Held { .. } => {
+                panic!("{delta:?} in the middle")
+            }
         }
     }
     assert_eq!(open, None);

@@ -20,6 +20,7 @@ use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::guards::Guards;
 use troupe_engine::journal::MemoryJournal;
 use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
@@ -119,6 +120,7 @@ impl World {
             limits: Limits::default(),
             ceilings: Ceilings::default(),
             watching: Watching::default(),
+            guards: Guards::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

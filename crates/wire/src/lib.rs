@@ -11,5 +11,6 @@ pub mod headless;
 mod line;
 mod projection;
 mod tasks;
+mod waiting;
 
 pub use line::LIMIT as LINE_LIMIT;

@@ -18,6 +18,7 @@ use troupe_core::usage::Usage;
 
 use crate::frames::{self, Sender};
 use crate::tasks::Tasks;
+use crate::waiting;
 
 /// Most ids of prompts that a frame names.
 const MOST_UUIDS: usize = 64;
@@ -250,9 +251,9 @@ impl Projection {
         self.headers.insert(header.agent.clone(), Arc::clone(header));
     }
 
-    /// Whether the agent's header is known.
-    pub(crate) fn knows(&self, agent: &AgentId) -> bool {
-        self.headers.contains_key(agent)
+    /// The agent's header, where it is known.
+    pub(crate) fn header(&self, agent: &AgentId) -> Option<&Arc<Header>> {
+        self.headers.get(agent)
     }
 
     /// Agents whose headers are known.
@@ -308,7 +309,7 @@ impl Projection {
 
     fn end(&mut self, envelope: &Envelope, at: Time) {
         let Some(turn) = self.turn.take() else { return };
-        if matches!(envelope.reason, EndReason::Model | EndReason::PromptTooLong) {
+        if matches!(envelope.reason, EndReason::Model | EndReason::Stalled | EndReason::PromptTooLong) {
             let sender = Sender { session: &self.session, parent: None, child: None };
             let text = frames::failure_text(envelope);
             let word = frames::error_word(envelope.error_status);
@@ -339,7 +340,8 @@ impl Projection {
             return;
         }
         if let Some(turn) = &mut self.turn
-            && !matches!(phase, Phase::Idle(_) | Phase::Paused | Phase::Ended)
+            // A stall says nothing of what stalled.
+            && !matches!(phase, Phase::Idle(_) | Phase::Paused | Phase::Ended | Phase::Stalled)
         {
             turn.doing = phase;
         }
@@ -451,7 +453,9 @@ impl Projection {
     }
 
     fn notice(&mut self, agent: &AgentId, notice: &Notice, at: Time) {
+        self.due.extend(waiting::frame(&self.session, &self.tasks, agent, notice, at));
         match notice {
+            Notice::Held { .. } | Notice::Stalled { .. } => {}
             Notice::Retry(retry) => self.push(frames::api_retry(&self.session, retry)),
             Notice::Denied { call, tool, reason } => {
                 if self.denied_by_host.contains(call) {
@@ -467,7 +471,7 @@ impl Projection {
                 }
             }
             Notice::Activity(line) => {
-                let due = self.tasks.said(agent, line, at);
+                let due = self.tasks.does(agent, line, at);
                 self.due.extend(due);
             }
             Notice::Warning(text) => self.push(frames::informational(&self.session, text)),

@@ -150,10 +150,10 @@ impl Tasks {
         frame.into_iter().map(Due::Frame).collect()
     }
 
-    /// An agent said what it is doing.
-    pub(crate) fn said(&self, agent: &AgentId, line: &str, at: Time) -> Option<Due> {
+    /// What an agent is doing or waits for; nothing for what is no task.
+    pub(crate) fn does(&self, agent: &AgentId, line: &str, at: Time) -> Option<Due> {
         let task = self.open.get(&JobId::new(agent.as_str()))?;
-        Some(Due::Frame(frames::activity(&self.session, task, line, at)))
+        Some(Due::Frame(frames::doing(&self.session, task, line, at)))
     }
 
     /// An agent's transcript says that it ended; counts only if the end of its job was missed.

@@ -131,6 +131,11 @@ pub enum Delta {
     },
     /// The attempt failed and another follows: what came since [`Delta::Start`] is void.
     Retry(Retry),
+    /// Nothing was asked yet: the provider told another agent that it is overloaded.
+    Held {
+        /// How long is waited at least.
+        delay: Duration,
+    },
 }
 
 /// A failed attempt that will be tried again.

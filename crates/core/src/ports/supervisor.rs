@@ -188,6 +188,14 @@ pub enum SpawnError {
         /// The limit.
         most: u32,
     },
+    /// The session has had all the agents that it may have.
+    #[error(
+        "this session has had {most} agents, the most it may have; ended ones count, so waiting does not help: do the work yourself"
+    )]
+    SessionFull {
+        /// The limit.
+        most: usize,
+    },
     /// A parameter makes no sense.
     #[error("{0}")]
     Invalid(String),

@@ -190,6 +190,12 @@ pub trait Tool: Send + Sync {
         false
     }
 
+    /// Whether the call only waits for something to end or to be said: it then takes no slot, and asking again is no
+    /// lack of progress.
+    fn waits(&self, _input: &Value) -> bool {
+        false
+    }
+
     /// The call in a person's words.
     fn title(&self, _input: &Value) -> Title {
         Title { text: self.spec().name.to_string() }

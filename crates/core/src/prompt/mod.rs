@@ -16,5 +16,7 @@ pub use repeat::reminder_due;
 
 /// Asks an agent what it is doing.
 pub const ACTIVITY: &str = include_str!("activity.md");
+/// What an agent is asked that ended without a report (X4).
+pub const REPORT: &str = include_str!("report.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::Instant;
 use troupe_core::CancellationToken;
 use troupe_core::alias::in_mode;
 use troupe_core::block::Block;
@@ -16,6 +15,7 @@ use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::ports::model::{ModelError, ModelInfo};
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Environment;
+use troupe_core::repeats::{Due, Repeats};
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
@@ -55,9 +55,10 @@ pub(crate) struct Actor {
     pub(super) held: Option<Held>,
     /// Compactions since the last reply.
     pub(super) compactions: u32,
+    /// Calls that it made again and again.
+    pub(super) repeats: Repeats,
     info: ModelInfo,
     info_of: String,
-    started: Instant,
 }
 
 /// A wish to shorten the conversation, with words on what to keep.
@@ -115,7 +116,7 @@ impl Actor {
             too_long: false,
             held: None,
             compactions: 0,
-            started: Instant::now(),
+            repeats: Repeats::default(),
         }
     }
 
@@ -144,6 +145,7 @@ impl Actor {
                 Err(Halt::Model(error)) => {
                     let reason = match error.fault {
                         troupe_core::ports::model::Fault::PromptTooLong => EndReason::PromptTooLong,
+                        troupe_core::ports::model::Fault::Timeout => EndReason::Stalled,
                         _ => EndReason::Model,
                     };
                     self.close(reason, Some(error)).await
@@ -183,18 +185,24 @@ impl Actor {
             self.compact_by_wish(wish.0).await?;
             return Ok(Next::Go);
         }
+        self.look_for_progress().await?;
         let left = self.left();
         match next_step(self.transcript(), &left) {
             Step::Sample => {
-                self.hold_slot().await?;
+                if !self.hold_slot().await? {
+                    return Ok(Next::Go);
+                }
                 self.follow_mode().await?;
                 self.tell_of_plan_mode().await?;
                 self.tell_of_agents().await?;
                 self.repeat_reminder().await?;
                 self.sample().await?;
             }
+            // What can't be made in time is answered without.
             Step::Run(calls) => {
-                self.hold_slot().await?;
+                if !left.time_over && !self.hold_slot().await? {
+                    return Ok(Next::Go);
+                }
                 self.run_calls(calls).await?;
             }
             Step::Mend(calls) => {
@@ -203,7 +211,9 @@ impl Actor {
                 }
             }
             Step::Compact(cut) => {
-                self.hold_slot().await?;
+                if !self.hold_slot().await? {
+                    return Ok(Next::Go);
+                }
                 self.compact(&cut, None, true).await?;
             }
             Step::Wait => {
@@ -214,6 +224,7 @@ impl Actor {
             Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => {
                 self.rest().await?
             }
+            Step::Yield(EndReason::Done) if self.owes_report(&left) => self.ask_for_report().await?,
             // What came in the last moment is read first.
             Step::Yield(_) | Step::Done
                 if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}
@@ -233,11 +244,10 @@ impl Actor {
         let one_shot = !self.row.header.resident;
         Left {
             turns: limits.turns.map(|turns| turns.saturating_sub(transcript.turn_replies())),
-            tokens_spent: self.row.account.tokens_spent(),
-            cost_spent: self.row.account.cost_spent(),
-            time_over: limits
-                .time_ms
-                .is_some_and(|limit| self.started.elapsed().as_millis() >= u128::from(limit)),
+            tokens_spent: self.row.account.over_tokens().is_some(),
+            cost_spent: self.row.account.over_cost().is_some(),
+            time_over: self.row.account.time_over(),
+            no_progress: self.repeats.due(self.shared.config.guards.same_calls) == Due::Stop,
             context_full: self.too_long || self.context_is_full(),
             jobs_running: one_shot && self.shared.jobs.running_of(self.me()).iter().any(|job| job.is_agent),
         }
@@ -286,20 +296,6 @@ impl Actor {
     /// Begins a run, unless one is under way.
     pub(crate) fn begin_run(&mut self) {
         self.run.get_or_insert_with(|| Run::begin(&*self.shared.parts.clock, &self.row.account));
-    }
-
-    /// Holds a slot while the agent samples or runs tools. One that waits on a job gives it back, so a full
-    /// house can't dead-lock.
-    pub(super) async fn hold_slot(&mut self) -> Result<(), Halt> {
-        self.begin_run();
-        if self.slot.is_none() {
-            let slots = Arc::clone(&self.shared.slots);
-            tokio::select! {
-                slot = slots.acquire_owned() => self.slot = slot.ok(),
-                () = self.token.cancelled() => return Err(Halt::Cancelled),
-            }
-        }
-        Ok(())
     }
 
     /// Answers calls without running them.

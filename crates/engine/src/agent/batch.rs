@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::task::{Id, JoinSet};
 use troupe_core::CancellationToken;
 use troupe_core::ports::gatekeeper::Ruling;
@@ -28,6 +29,12 @@ pub(super) struct Batch {
     pub(super) tasks: JoinSet<Told>,
     pub(super) task_of: Vec<Option<Id>>,
     pub(super) cancel: CancellationToken,
+    /// Whether a call only waits.
+    pub(super) waits: Vec<bool>,
+    /// What is called, for people.
+    pub(super) titles: Vec<String>,
+    /// Fires when a call tells how far it is.
+    pub(super) moved: Arc<Notify>,
 }
 
 /// What a task of the batch tells.
@@ -51,6 +58,9 @@ impl Batch {
             passed: calls.iter().map(|_| Passed::default()).collect(),
             rulings: calls.iter().map(|_| None).collect(),
             asked: calls.iter().map(|_| None).collect(),
+            waits: calls.iter().map(|_| false).collect(),
+            titles: calls.iter().map(|call| call.tool.clone()).collect(),
+            moved: Arc::default(),
             slots,
             calls,
             tasks: JoinSet::new(),
@@ -73,12 +83,21 @@ impl Batch {
         self.slots.iter().all(|slot| slot.progress == Progress::Done)
     }
 
-    /// Whether all that runs are agents: then this agent only waits.
-    pub(super) fn waits_on_agents(&self) -> bool {
-        let spawns = |slot: &Slot| {
-            slot.access.iter().any(|access| matches!(access, troupe_core::access::Access::Spawn { .. }))
-        };
-        let mut running = self.slots.iter().filter(|slot| slot.progress == Progress::Running).peekable();
-        running.peek().is_some() && running.all(spawns)
+    /// Whether all that runs waits for agents and other jobs: then this agent only waits.
+    pub(super) fn only_waits(&self) -> bool {
+        let mut running = self.running().peekable();
+        running.peek().is_some() && running.all(|at| self.waits[at])
+    }
+
+    /// What is at work, for people; none when all that runs waits for agents, for jobs or for a person.
+    pub(super) fn at_work(&self) -> Option<String> {
+        let works = self.running().filter(|at| !self.waits[*at] && self.asked[*at].is_none());
+        let titles: Vec<&str> = works.map(|at| self.titles[at].as_str()).collect();
+        (!titles.is_empty()).then(|| titles.join(", "))
+    }
+
+    fn running(&self) -> impl Iterator<Item = usize> {
+        let slots = self.slots.iter().enumerate();
+        slots.filter(|(_, slot)| slot.progress == Progress::Running).map(|(at, _)| at)
     }
 }

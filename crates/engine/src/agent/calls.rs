@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio::task::Id;
 use troupe_core::block::{Block, Blocks};
 use troupe_core::entry::Body;
@@ -13,10 +14,16 @@ use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
 use super::batch::{Batch, Told};
+use super::limited;
+use super::watch::Alarm;
 use crate::supervisor::door::Door;
 
 /// How long calls that were told to end may take, before they are dropped.
 const GRACE: Duration = Duration::from_secs(6);
+/// How long agents may take to end whose time is over.
+const AGENTS_END: Duration = Duration::from_secs(10);
+/// What the model is told of a call that its agent had no time for.
+const OUT_OF_TIME: &str = "[The agent's time was over before this call ended.]";
 /// Most bytes of text in one result, whatever the tool: a quarter of these is tokens, and the model has to
 /// read them in every later request. Tools cut earlier, and better.
 const RESULT_CAP: usize = 200_000;
@@ -24,8 +31,11 @@ const RESULT_CAP: usize = 200_000;
 impl Actor {
     /// Runs the calls; all of them are answered when this returns, or will be mended.
     pub(super) async fn run_calls(&mut self, calls: Vec<OpenCall>) -> Result<(), Halt> {
-        self.say(EventKind::Phase(Phase::Calling));
+        let mut watch = self.watch(Phase::Calling);
         let mut batch = Batch::new(calls, self.token.child_token());
+        if watch.is_over() {
+            return self.end_batch(batch).await;
+        }
         for at in 0..batch.calls.len() {
             match self.prepare(&batch.calls[at], &batch.calls[at].input) {
                 Ok(ready) => {
@@ -46,9 +56,10 @@ impl Actor {
                 // Something was answered on the spot; what waited for it may start now.
                 continue;
             }
-            if batch.waits_on_agents() {
+            if batch.only_waits() {
                 self.slot = None;
             }
+            let moved = Arc::clone(&batch.moved);
             let ended = tokio::select! {
                 biased;
                 () = self.token.cancelled() => true,
@@ -58,10 +69,29 @@ impl Actor {
                 },
                 told = batch.tasks.join_next_with_id() => {
                     if let Some(told) = told {
+                        self.moved(&mut watch);
                         self.told(&mut batch, told).await?;
                     }
                     self.transcript().is_interrupted()
                 }
+                () = moved.notified() => {
+                    self.moved(&mut watch);
+                    false
+                }
+                alarm = watch.alarm() => match (alarm, batch.at_work()) {
+                    // Agents below have no more time than this one, and end by themselves with what they have.
+                    (Alarm::OutOfTime, None) if watch.extend(AGENTS_END) => false,
+                    (Alarm::OutOfTime, _) => true,
+                    (Alarm::Stalled, Some(on)) => {
+                        self.stalled(&mut watch, on);
+                        false
+                    }
+                    // What it waits for shows its own state.
+                    (Alarm::Stalled, None) => {
+                        self.moved(&mut watch);
+                        false
+                    }
+                },
             };
             if ended {
                 return self.end_batch(batch).await;
@@ -87,18 +117,26 @@ impl Actor {
             call: call.clone(),
             place: self.place(),
             state: Arc::clone(self.transcript().state()),
-            cancel: batch.cancel.clone(),
-            report: self.reporter(&call),
+            cancel: batch.cancel.child_token(),
+            report: self.reporter(&call, &batch.moved),
             supervisor: Arc::new(Door(Arc::clone(&self.shared))),
         };
         let (tool, input) = (ready.tool, ready.input);
-        batch.run(at, async move { Told::Ended(at, tool.call(&cx, input).await) });
+        batch.waits[at] = tool.spawns() || tool.waits(&input);
+        batch.titles[at] = tool.title(&input).text;
+        // An agent has limits of its own.
+        let limit = self.shared.config.guards.call.filter(|_| !tool.spawns());
+        batch.run(at, async move { Told::Ended(at, limited::call(&*tool, &cx, input, limit).await) });
         Ok(())
     }
 
-    fn reporter(&self, call: &troupe_core::ids::CallId) -> Reporter {
+    fn reporter(&self, call: &troupe_core::ids::CallId, moved: &Arc<Notify>) -> Reporter {
         let (bus, me, call) = (self.shared.bus.clone(), self.me().clone(), call.clone());
-        Reporter::new(move |line| bus.tell(&me, EventKind::Progress(call.clone(), line)))
+        let moved = Arc::clone(moved);
+        Reporter::new(move |line| {
+            moved.notify_one();
+            bus.tell(&me, EventKind::Progress(call.clone(), line));
+        })
     }
 
     /// Takes what a task tells, or that it failed inside.
@@ -177,7 +215,11 @@ impl Actor {
         for asked in std::mem::take(&mut batch.asked).into_iter().flatten() {
             self.log_withdrawn(asked).await;
         }
-        let text = if self.token.is_cancelled() { CANCELLED } else { INTERRUPTED };
+        let text = match (self.token.is_cancelled(), self.transcript().is_interrupted()) {
+            (true, _) => CANCELLED,
+            (false, true) => INTERRUPTED,
+            (false, false) => OUT_OF_TIME,
+        };
         for at in 0..batch.calls.len() {
             if batch.slots[at].progress != Progress::Done {
                 self.finish(&mut batch, at, ToolOutput::error(text)).await?;

@@ -8,10 +8,11 @@ use troupe_core::compact::{self, Cut};
 use troupe_core::entry::{Body, Origin};
 use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::fold::{Fold, Reply};
-use troupe_core::ports::model::{Delta, Fault, Message, ModelError, Role};
+use troupe_core::ports::model::{Fault, Message, ModelError, Role};
 use troupe_core::prompt::{reminder, summary_request, summary_text, todo_text};
 
 use super::actor::{Actor, Halt};
+use super::watch::Alarm;
 
 /// The name under which a script holds summaries.
 const SUMMARY: &str = "summary";
@@ -69,7 +70,6 @@ impl Actor {
     /// Asks for a summary of everything up to the cut and records it, then what must not be lost: the
     /// instructions, read anew, and the list of things to do.
     pub(super) async fn compact(&mut self, cut: &Cut, wish: Option<&str>, auto: bool) -> Result<(), Halt> {
-        self.say(EventKind::Phase(Phase::Compacting));
         self.compactions += 1;
         let before = self.context_tokens();
         let summary = match self.summarise(cut, wish).await {
@@ -136,6 +136,7 @@ impl Actor {
         let asked = self.shared.parts.clock.now();
         let mut stream = self.shared.parts.model.stream(request, cancel);
         let mut fold = Fold::default();
+        let mut watch = self.watch(Phase::Compacting);
         loop {
             tokio::select! {
                 biased;
@@ -147,11 +148,10 @@ impl Actor {
                     }
                 }
                 delta = stream.next() => match delta {
-                    Some(Ok(Delta::Retry(retry))) => {
-                        self.say(EventKind::Notice(Notice::Retry(retry)));
-                        fold = Fold::default();
+                    Some(Ok(delta)) => {
+                        self.heard(&mut watch, &delta);
+                        fold.apply(&delta);
                     }
-                    Some(Ok(delta)) => fold.apply(&delta),
                     Some(Err(error)) => return Ok(Err(error)),
                     None => {
                         let reply = fold.finish();
@@ -159,7 +159,11 @@ impl Actor {
                         self.book(&reply, api_ms);
                         return Ok(Ok(reply));
                     }
-                }
+                },
+                alarm = watch.alarm() => match alarm {
+                    Alarm::OutOfTime => return Ok(Err(ModelError::new(Fault::Cancelled, "the time is over"))),
+                    Alarm::Stalled => self.stalled(&mut watch, "the model, which writes a summary"),
+                },
             }
         }
     }

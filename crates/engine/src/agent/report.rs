@@ -15,7 +15,7 @@ use troupe_core::verdict;
 
 use super::actor::Actor;
 use crate::store::StoreError;
-use crate::supervisor::account::Account;
+use crate::supervisor::account::{Account, Over};
 
 /// How long an ending agent waits for its own jobs to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -65,6 +65,7 @@ impl Actor {
             }
             Err(error) => self.unwritten(&error),
         };
+        self.row.forget_ends();
         self.say(EventKind::Ended(Arc::new(envelope.clone())));
         envelope
     }
@@ -88,6 +89,7 @@ impl Actor {
             EndReason::Interrupted | EndReason::Cancelled => Ending::Stopped,
             _ => Ending::Failed,
         };
+        let evidence = self.evidence(&reason);
         let transcript = self.transcript();
         let spent = self.row.account.spent().cost_usd;
         let run = self.run.as_ref();
@@ -110,9 +112,19 @@ impl Actor {
             cost_usd: spent - run.map_or(spent, |run| run.cost_before),
             duration_ms: run.map_or(0, |run| self.shared.parts.clock.now().since(run.started)),
             files_changed: transcript.state().changed.clone(),
-            descendants: Vec::new(),
+            descendants: self.descendants(),
             remarks,
+            evidence,
         }
+    }
+
+    /// How the agents below it ended, those first that did not end well; and those that did not end.
+    fn descendants(&self) -> Vec<String> {
+        let mut ends = self.row.ends();
+        let live = self.shared.live_below(self.me());
+        ends.extend(live.into_iter().map(|address| format!("{address}: has not ended")));
+        ends.sort_by_key(|end| end.ends_with(": completed"));
+        ends
     }
 
     /// The envelope of an agent whose transcript can't be written.
@@ -140,18 +152,27 @@ impl Actor {
 }
 
 fn limit_in_words(reason: &EndReason, actor: &Actor) -> Option<String> {
-    let limits = actor.row.account.limits();
-    let spent = actor.row.account.spent();
+    let account = &actor.row.account;
+    let limits = account.limits();
+    let whose = |over: Over| if over.above { " of an agent above it, all below it together" } else { "" };
     match reason {
         EndReason::MaxTurns => {
             Some(format!("Reached maximum number of turns ({})", limits.turns.unwrap_or(0)))
         }
-        EndReason::MaxCost => Some(format!(
-            "Reached maximum budget (${}); spent ${:.4}",
-            limits.cost_usd.unwrap_or(0.0),
-            spent.cost_usd
-        )),
-        EndReason::MaxTokens => Some(format!("Reached maximum number of tokens; used {}", spent.tokens)),
+        EndReason::MaxCost => account.over_cost().map(|over| {
+            let limit = over.limits.cost_usd.unwrap_or(0.0);
+            format!("Reached maximum budget (${limit}){}; spent ${:.4}", whose(over), over.spent.cost_usd)
+        }),
+        EndReason::MaxTokens => account.over_tokens().map(|over| {
+            let limit = over.limits.tokens.unwrap_or(0);
+            format!("Reached maximum number of tokens ({limit}){}; used {}", whose(over), over.spent.tokens)
+        }),
+        EndReason::NoProgress => {
+            let (tool, times) = actor.repeats.worst();
+            Some(format!(
+                "Called {tool} {times} times in the same way with the same result, though it was told so"
+            ))
+        }
         EndReason::OutputLimit => Some("The reply was cut off at the model's output limit".to_owned()),
         EndReason::MaxTime => Some("Reached the time limit".to_owned()),
         _ => None,

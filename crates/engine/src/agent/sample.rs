@@ -6,12 +6,13 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use troupe_core::block::Block;
 use troupe_core::entry::{Body, Stop};
-use troupe_core::event::{EventKind, Notice, Phase};
+use troupe_core::event::{EventKind, Phase};
 use troupe_core::fold::{Fold, Reply};
 use troupe_core::ids::{CallId, MessageId};
 use troupe_core::ports::model::{Delta, Fault, Message, ModelError, Request};
 
 use super::actor::{Actor, Halt};
+use super::watch::Alarm;
 
 /// Output tokens that a reply may have, where the model allows it.
 pub(crate) const MAX_OUTPUT: u32 = 32_000;
@@ -22,6 +23,7 @@ pub(super) const MAX_COMPACTIONS: u32 = 2;
 enum Streamed {
     Whole(Fold),
     Failed(Fold, ModelError),
+    /// By a person, or because the agent's time is over.
     Interrupted(Fold),
     Cancelled(Fold),
 }
@@ -29,7 +31,6 @@ enum Streamed {
 impl Actor {
     /// Asks the model and records its reply.
     pub(super) async fn sample(&mut self) -> Result<(), Halt> {
-        self.say(EventKind::Phase(Phase::Sampling));
         let request = self.request(self.transcript().messages());
         let asked = self.shared.parts.clock.now();
         match self.stream(request).await? {
@@ -78,6 +79,7 @@ impl Actor {
         let _guard = cancel.clone().drop_guard();
         let mut stream = self.shared.parts.model.stream(request, cancel);
         let mut fold = Fold::default();
+        let mut watch = self.watch(Phase::Sampling);
         if let Some(run) = &mut self.run {
             run.requests += 1;
         }
@@ -93,20 +95,28 @@ impl Actor {
                     }
                 }
                 delta = stream.next() => match delta {
-                    Some(Ok(Delta::Retry(retry))) => {
-                        self.say(EventKind::Notice(Notice::Retry(retry)));
-                        let shown = std::mem::take(&mut fold);
-                        self.cut(shown).await?;
-                    }
                     Some(Ok(delta)) => {
+                        self.heard(&mut watch, &delta);
+                        if matches!(delta, Delta::Retry(_)) {
+                            let shown = std::mem::take(&mut fold);
+                            self.cut(shown).await?;
+                            continue;
+                        }
                         fold.apply(&delta);
+                        if watch.is_over() {
+                            return Ok(Streamed::Interrupted(fold));
+                        }
                         if self.shared.bus.wants_deltas() {
                             self.say(EventKind::Delta(Arc::new(delta)));
                         }
                     }
                     Some(Err(error)) => return Ok(Streamed::Failed(fold, error)),
                     None => return Ok(Streamed::Whole(fold)),
-                }
+                },
+                alarm = watch.alarm() => match alarm {
+                    Alarm::OutOfTime => return Ok(Streamed::Interrupted(fold)),
+                    Alarm::Stalled => self.stalled(&mut watch, "the model"),
+                },
             }
         }
     }

@@ -135,6 +135,7 @@ variables! {
     OVERLOAD_LIMIT_MS: Prefixed, Kind::Number, "How long an overloaded provider is tried in all, in ms.";
     FIRST_BYTE_LIMIT_MS: Prefixed, Kind::Number, "How long a reply may take to begin, in ms.";
     STREAM_IDLE_LIMIT_MS: Prefixed, Kind::Number, "How long a begun reply may be silent, in ms.";
+    STREAM_PROGRESS_LIMIT_MS: Prefixed, Kind::Number, "How long a reply may give nothing but signs of life, in ms.";
     DISABLE_EXPERIMENTAL_BETAS: Prefixed, OFF, "Send no beta flags, for gateways that refuse them.";
 
     ["Tools"]
@@ -160,6 +161,14 @@ variables! {
     ["Agents"]
     QUESTION_TIMEOUT_MS: Prefixed, Kind::Number, "How long a question may stay open before it is a denial, in ms; 0: no limit.";
     MAX_SUBAGENT_SPAWN_DEPTH: Prefixed, Kind::Number, "How deep agents may nest; 3 unless set.";
+    MAX_AGENTS: Prefixed, Kind::Number, "Most agents of a session in all, as --max-agents.";
+    MAX_LIVE_AGENTS: Prefixed, Kind::Number, "Most agents at work at once, as --max-live-agents.";
+    MAX_SESSION_TOKENS: Prefixed, Kind::Number, "Most tokens of a session, as --max-tokens.";
+    MAX_SESSION_TIME_MS: Prefixed, Kind::Number, "Most time of a run in ms, as --max-time.";
+    SPAWN_LIMIT_MS: Prefixed, Kind::Number, "How long the start of an agent may take, in ms.";
+    CALL_LIMIT_MS: Prefixed, Kind::Number, "How long a call of a tool may take in ms, agents' not counted; 0: no limit.";
+    STALLED_AFTER_MS: Prefixed, Kind::Number, "After how much silence an agent is shown as stalled, in ms; 0: never.";
+    MAX_SAME_CALLS: Prefixed, Kind::Number, "How often the same call may have the same result before it is warned of, and again before the run is ended; 0: no limit.";
     SIMPLE: Prefixed, OFF, "Few tools, nothing loaded but what a flag names.";
     FORK_SUBAGENT: Prefixed, OFF, "An agent without a type is a fork.";
     BUILTIN_EXPLORE_PLAN_AGENTS: Prefixed, ON, "The agents Explore and Plan.";

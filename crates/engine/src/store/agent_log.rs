@@ -64,5 +64,5 @@ pub(crate) async fn write(
     paths: &SessionPaths,
     run: &Run<'_>,
 ) -> Result<(), JournalError> {
-    journal.append(&paths.agents(), None, run.line()).await.map(|_| ())
+    journal.append(&paths.agent_log(), None, run.line()).await.map(|_| ())
 }

@@ -51,7 +51,7 @@ impl SessionPaths {
     }
 
     /// The journal of agents that ended.
-    pub fn agents(&self) -> Key {
+    pub fn agent_log(&self) -> Key {
         key(format!("projects/{}/{}/agents", self.project, self.session))
     }
 

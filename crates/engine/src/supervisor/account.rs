@@ -4,7 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use troupe_core::budget::Limits;
 use troupe_core::ports::model::ModelInfo;
 use troupe_core::usage::Usage;
@@ -14,6 +16,8 @@ use troupe_core::usage::Usage;
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     limits: Limits,
+    /// When this account's or an ancestor's time is over.
+    deadline: Option<Instant>,
     spent: Mutex<Spent>,
 }
 
@@ -26,7 +30,10 @@ pub(crate) struct Spent {
 
 impl Account {
     pub(crate) fn new(parent: Option<Arc<Self>>, limits: Limits) -> Arc<Self> {
-        Arc::new(Self { parent, limits, spent: Mutex::default() })
+        let own = limits.time_ms.and_then(|time| Instant::now().checked_add(Duration::from_millis(time)));
+        let above = parent.as_ref().and_then(|parent| parent.deadline);
+        let deadline = [own, above].into_iter().flatten().min();
+        Arc::new(Self { parent, limits, deadline, spent: Mutex::default() })
     }
 
     /// Books what its agent spent in an earlier process; the agents above have it in their books already.
@@ -52,14 +59,29 @@ impl Account {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this account's or an ancestor's money is spent.
-    pub(crate) fn cost_spent(&self) -> bool {
-        self.any(|limits, spent| limits.cost_usd.is_some_and(|limit| spent.cost_usd >= limit))
+    /// The account, this one or an ancestor's, whose money is spent.
+    pub(crate) fn over_cost(&self) -> Option<Over> {
+        self.over(|limits, spent| limits.cost_usd.is_some_and(|limit| spent.cost_usd >= limit))
     }
 
-    /// Whether this account's or an ancestor's tokens are spent.
-    pub(crate) fn tokens_spent(&self) -> bool {
-        self.any(|limits, spent| limits.tokens.is_some_and(|limit| spent.tokens >= limit))
+    /// The account, this one or an ancestor's, whose tokens are spent.
+    pub(crate) fn over_tokens(&self) -> Option<Over> {
+        self.over(|limits, spent| limits.tokens.is_some_and(|limit| spent.tokens >= limit))
+    }
+
+    /// When this account's or an ancestor's time is over; none is never.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Whether that time is over.
+    pub(crate) fn time_over(&self) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    /// Whether this account's or an ancestor's money or tokens are spent.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.over_cost().is_some() || self.over_tokens().is_some()
     }
 
     /// The limits of this account alone.
@@ -67,16 +89,26 @@ impl Account {
         &self.limits
     }
 
-    fn any(&self, over: impl Fn(&Limits, Spent) -> bool) -> bool {
+    fn over(&self, is_over: impl Fn(&Limits, Spent) -> bool) -> Option<Over> {
         let mut account = Some(self);
         while let Some(this) = account {
-            if over(&this.limits, this.spent()) {
-                return true;
+            let spent = this.spent();
+            if is_over(&this.limits, spent) {
+                return Some(Over { limits: this.limits, spent, above: !std::ptr::eq(this, self) });
             }
             account = this.parent.as_deref();
         }
-        false
+        None
     }
+}
+
+/// An account that is spent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Over {
+    pub(crate) limits: Limits,
+    pub(crate) spent: Spent,
+    /// Whether it is an ancestor's.
+    pub(crate) above: bool,
 }
 
 /// Totals of a session, by model.
@@ -127,9 +159,25 @@ mod tests {
         let child = Account::new(Some(Arc::clone(&parent)), limits(5.0));
         let sibling = Account::new(Some(Arc::clone(&parent)), Limits::default());
         child.book(&Usage::default(), 0.6);
-        assert!(!child.cost_spent());
+        assert_eq!(child.over_cost(), None);
         sibling.book(&Usage::default(), 0.4);
-        assert!(child.cost_spent(), "the sibling spent what was left");
+        assert!(child.over_cost().is_some_and(|over| over.above), "the sibling spent what was left");
         assert!((parent.spent().cost_usd - 1.0).abs() < 1e-9);
+    }
+
+    // proves: E4, X3
+    #[tokio::test(start_paused = true)]
+    async fn a_child_has_no_more_time_than_is_left_of_its_parents() {
+        let second = Duration::from_secs(1);
+        let limits = |seconds: u64| Limits { time_ms: Some(seconds * 1000), ..Limits::default() };
+        let parent = Account::new(None, limits(10));
+        tokio::time::advance(8 * second).await;
+        let child = Account::new(Some(Arc::clone(&parent)), limits(5));
+        let grandchild = Account::new(Some(Arc::clone(&child)), Limits::default());
+        let short = Account::new(Some(parent), limits(1));
+        tokio::time::advance(second).await;
+        assert!(short.time_over() && !child.time_over() && !grandchild.time_over());
+        tokio::time::advance(second).await;
+        assert!(child.time_over() && grandchild.time_over());
     }
 }

@@ -53,7 +53,7 @@ async fn look(
     seen: &mut usize,
     cancel: &CancellationToken,
 ) -> Option<String> {
-    if row.account.cost_spent() || row.account.tokens_spent() {
+    if row.account.is_spent() {
         return None;
     }
     let header = &row.header;

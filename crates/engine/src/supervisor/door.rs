@@ -28,7 +28,15 @@ impl Supervisor for Door {
     }
 
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
-        Box::pin(spawn::open_child(&self.0, spawn))
+        Box::pin(async move {
+            let limit = self.0.config.guards.spawn;
+            // Dropped before its end it leaves a number in the session's count and nothing that runs.
+            let opened = tokio::time::timeout(limit, spawn::open_child(&self.0, spawn)).await;
+            opened.unwrap_or_else(|_| {
+                let why = format!("the agent could not be started within {} s", limit.as_secs_f32());
+                Err(SpawnError::System(why))
+            })
+        })
     }
 
     fn start(&self, start: JobStart) -> Result<Waiter, SpawnError> {

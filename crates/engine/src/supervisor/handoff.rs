@@ -25,7 +25,7 @@ const SCRIPT: &str = "handoff";
 
 /// Checks what an ended agent did.
 pub(super) async fn check(shared: &Arc<Shared>, header: &Header, account: &Account) -> Checked {
-    if account.cost_spent() || account.tokens_spent() {
+    if account.is_spent() {
         return Checked::Unchecked("the budget is spent".to_owned());
     }
     let fresh = AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone());

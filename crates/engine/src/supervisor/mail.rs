@@ -86,6 +86,8 @@ fn state(phase: Phase) -> &'static str {
         Phase::Paused => "paused",
         Phase::Waiting | Phase::Asking => "waiting",
         Phase::Sampling | Phase::Calling | Phase::Compacting => "running",
+        Phase::Overloaded => "waiting for the model's server",
+        Phase::Stalled => "stalled",
         Phase::Ended => "ended",
     }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
 use troupe_core::event::Phase;
+use troupe_core::outcome::Envelope;
 use troupe_core::policy::Asker;
 use troupe_core::state::AgentState;
 
@@ -19,6 +20,8 @@ pub(crate) struct Row {
     pub(crate) job: String,
     state: Mutex<Arc<AgentState>>,
     phase: Mutex<Phase>,
+    /// The ends of its descendants in this run, as `address: how`.
+    ends: Mutex<Vec<String>>,
 }
 
 impl Row {
@@ -30,7 +33,7 @@ impl Row {
         state: Arc<AgentState>,
     ) -> Self {
         let phase = Mutex::new(Phase::Sampling);
-        Self { header, inbox, account, job, state: Mutex::new(state), phase }
+        Self { header, inbox, account, job, state: Mutex::new(state), phase, ends: Mutex::default() }
     }
 
     /// Its state, as it last told.
@@ -50,6 +53,23 @@ impl Row {
     /// Who asks when it asks.
     pub(crate) fn asker(&self) -> Asker {
         Asker { address: self.header.address.clone(), definition: self.header.definition.clone() }
+    }
+
+    /// Adds the end of a child, and those of the child's own.
+    pub(crate) fn child_ended(&self, address: &str, envelope: &Envelope) {
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        ends.push(format!("{address}: {}", envelope.end_in_words()));
+        ends.extend(envelope.descendants.iter().cloned());
+    }
+
+    /// The ends of its descendants in this run.
+    pub(crate) fn ends(&self) -> Vec<String> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Forgets them: another run begins.
+    pub(crate) fn forget_ends(&self) {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     pub(crate) fn publish(&self, state: Arc<AgentState>) {

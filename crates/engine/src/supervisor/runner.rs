@@ -14,7 +14,7 @@ use troupe_core::def::Source;
 use troupe_core::entry::Body;
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::{AgentId, JobId};
-use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome, ShellEnd};
+use troupe_core::outcome::{EndReason, Ending, Envelope, Evidence, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
@@ -74,12 +74,15 @@ pub(super) fn agent(
             }
         };
         guard.open = None;
+        // Before anyone hears of the end: its owner's own envelope lists it.
+        if let Some(parent) = row.header.parent.as_ref().and_then(|parent| guard.shared.row(parent)) {
+            parent.child_ended(&row.header.address, &envelope);
+        }
         let Some(job) = job else { return };
-        note(&guard.shared, &row, &envelope).await;
         // Whoever waits wakes now, whatever the steps after it do.
-        let Some(mut untold) = record(&guard.shared, &job, Outcome::Agent(Box::new(envelope))) else {
-            return;
-        };
+        let untold = record(&guard.shared, &job, Outcome::Agent(Box::new(envelope.clone())));
+        note(&guard.shared, &row, &envelope).await;
+        let Some(mut untold) = untold else { return };
         if guard.shared.config.watching.handoff {
             untold.remark = handoff::check(&guard.shared, &row.header, &row.account).await.remark();
         }
@@ -218,8 +221,9 @@ fn failed_agent(row: &Row, reason: EndReason, error: String) -> Envelope {
         cost_usd: row.account.spent().cost_usd,
         duration_ms: 0,
         files_changed: state.changed.clone(),
-        descendants: Vec::new(),
+        descendants: row.ends(),
         remarks: Vec::new(),
+        evidence: Evidence::default(),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) struct Shared {
 struct Agents {
     live: HashMap<AgentId, Arc<Row>>,
     made: usize,
+    full_told: bool,
     numbers: HashMap<String, u32>,
 }
 
@@ -155,12 +156,38 @@ impl Shared {
         });
     }
 
-    /// Reserves a place among the session's agents; `false` at the ceiling.
+    /// Reserves a place among the session's agents; `false` at the ceiling, of which people are told once.
     pub(crate) fn reserve(&self) -> bool {
-        let mut agents = lock(&self.agents);
-        let free = agents.made < self.config.ceilings.agents;
-        agents.made += usize::from(free);
+        let most = self.config.ceilings.agents;
+        let (free, tell) = {
+            let mut agents = lock(&self.agents);
+            let free = agents.made < most;
+            agents.made += usize::from(free);
+            (free, !free && !std::mem::replace(&mut agents.full_told, true))
+        };
+        if tell {
+            let text =
+                format!("the session has had {most} agents, its limit; no more are started (--max-agents)");
+            self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(text)));
+        }
         free
+    }
+
+    /// Counts agents that an earlier process made in this session.
+    pub(crate) fn count_made(&self, made: usize) {
+        lock(&self.agents).made += made;
+    }
+
+    /// Addresses of agents below this one that still live.
+    pub(crate) fn live_below(&self, agent: &AgentId) -> Vec<String> {
+        let agents = lock(&self.agents);
+        let parent =
+            |row: &Arc<Row>| row.header.parent.as_ref().and_then(|parent| agents.live.get(parent)).cloned();
+        let is_below = |row: &&Arc<Row>| {
+            std::iter::successors(Some(Arc::clone(row)), parent)
+                .any(|row| row.header.parent.as_ref() == Some(agent))
+        };
+        agents.live.values().filter(is_below).map(|row| row.header.address.clone()).collect()
     }
 
     /// An address for people below the parent's: `main/explore-2`.

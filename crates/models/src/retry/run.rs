@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 use troupe_core::ports::model::{
     Delta, Fault, Model, ModelError, ModelInfo, Request, Retry as Told, UnknownModel,
 };
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 
 use super::class::{self, Class};
-use super::limiter::Limiter;
+use super::limiter::{Entry, Limiter, Ticket};
 use super::policy::RetryPolicy;
 
 /// A provider that tries again. One stands around each provider, shared by all agents.
@@ -60,6 +60,11 @@ impl<M: Model + 'static> Model for Retry<M> {
     }
 }
 
+/// Those who wait for another's failure do not go all at once: each takes up to a part of this more.
+const SPREAD: Duration = Duration::from_secs(1);
+/// A wait for another's failure that is longer is told.
+const TOLD: Duration = Duration::from_secs(1);
+
 struct Run<M> {
     model: Arc<M>,
     limiter: Arc<Limiter>,
@@ -74,7 +79,7 @@ enum Phase {
     /// A try is about to begin.
     Begin,
     /// A try goes on; whether its reply is whole.
-    Stream(BoxStream<'static, Result<Delta, ModelError>>, bool),
+    Stream(BoxStream<'static, Result<Delta, ModelError>>, bool, Ticket),
     /// The next try begins after this time.
     Wait(Duration),
     /// The last item was given.
@@ -86,9 +91,10 @@ enum Phase {
 struct Tally {
     all: u32,
     counted: u32,
-    timed: u32,
-    /// When the first timed failure came.
+    /// When the first timed failure came, or the first wait for another's.
     since: Option<Instant>,
+    /// Until when it was last told to wait for another's failure.
+    held: Option<Instant>,
     /// Whether a failure that is tried once more came already.
     once: bool,
 }
@@ -107,24 +113,18 @@ impl<M: Model> Run<M> {
                     }
                     continue;
                 }
-                Phase::Begin => {
-                    tokio::select! {
-                        biased;
-                        () = self.cancel.cancelled() => return Some(self.end(cancelled())),
-                        () = self.limiter.pass(self.policy.overload) => {}
-                    }
-                    let stream = self.model.stream(self.request.clone(), self.cancel.clone());
-                    self.phase = Phase::Stream(stream, false);
-                    continue;
-                }
-                Phase::Stream(stream, whole) => {
+                Phase::Begin => match self.begin().await {
+                    Some(item) => return Some(item),
+                    None => continue,
+                },
+                Phase::Stream(stream, whole, ticket) => {
                     let item = tokio::select! {
                         biased;
                         () = self.cancel.cancelled() => Some(Err(cancelled())),
                         item = stream.next() => item,
                     };
                     match &item {
-                        Some(Ok(Delta::Start { .. })) => self.limiter.clear(),
+                        Some(Ok(Delta::Start { .. })) => ticket.answered(),
                         Some(Ok(Delta::Stop { .. })) => *whole = true,
                         _ => {}
                     }
@@ -145,10 +145,47 @@ impl<M: Model> Run<M> {
         }
     }
 
+    /// Begins a try, or waits until it may; an item where there is something to tell.
+    async fn begin(&mut self) -> Option<Result<Delta, ModelError>> {
+        let mut changes = self.limiter.changes();
+        let (until, held) = match self.limiter.enter() {
+            Entry::Go(ticket) => return self.open(ticket),
+            Entry::Held(until) => (until, true),
+            Entry::Probed(until) => (until, false),
+        };
+        let now = Instant::now();
+        let end = *self.tally.since.get_or_insert(now) + self.policy.overload;
+        if now >= end {
+            // One last try, so that it ends in the provider's own words.
+            return self.open(self.limiter.force());
+        }
+        if held && until > now + TOLD && self.tally.held.is_none_or(|held| held < until) {
+            self.tally.held = Some(until);
+            return Some(Ok(Delta::Held { delay: until - now }));
+        }
+        let spread = SPREAD.min(until - now).mul_f64(self.policy.jitter * fastrand::f64());
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Some(self.end(cancelled())),
+            _ = changes.changed() => None,
+            () = sleep_until((until + spread).min(end)) => None,
+        }
+    }
+
+    fn open(&mut self, ticket: Ticket) -> Option<Result<Delta, ModelError>> {
+        if self.cancel.is_cancelled() {
+            return Some(self.end(cancelled()));
+        }
+        let stream = self.model.stream(self.request.clone(), self.cancel.clone());
+        self.phase = Phase::Stream(stream, false, ticket);
+        None
+    }
+
     fn failed(&mut self, error: ModelError) -> Result<Delta, ModelError> {
         let Some((delay, most)) = self.again(&error) else { return self.end(error) };
         self.tally.all += 1;
-        self.phase = Phase::Wait(delay);
+        // An overload is waited out with the others, and ends when one of them is answered.
+        self.phase = if most.is_none() { Phase::Begin } else { Phase::Wait(delay) };
         tracing::debug!(agent = %self.request.agent, fault = ?error.fault, ?delay, "the request is tried again");
         Ok(Delta::Retry(Told { attempt: self.tally.all, most, delay, error }))
     }
@@ -175,13 +212,14 @@ impl<M: Model> Run<M> {
             Class::Timed => {
                 let now = Instant::now();
                 let end = *tally.since.get_or_insert(now) + self.policy.overload;
-                let delay = self.policy.delay(tally.timed, error.retry_after, true);
-                tally.timed += 1;
-                if now + delay > end {
-                    return None;
-                }
-                self.limiter.hold(now + delay);
-                Some((delay, None))
+                let (asked, left) = (error.retry_after, end.saturating_duration_since(now));
+                let ladder = |before| self.policy.delay(before, None, true);
+                let delay = match &self.phase {
+                    Phase::Stream(_, _, ticket) => ticket.overloaded(asked, left, ladder),
+                    Phase::Begin | Phase::Wait(_) | Phase::Done => ladder(0),
+                };
+                tally.held = Some(now + delay);
+                (delay <= left).then_some((delay, None))
             }
         }
     }

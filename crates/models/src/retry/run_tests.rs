@@ -78,6 +78,7 @@ fn retry(tries: impl IntoIterator<Item = Try>) -> (Arc<Tries>, Retry<Tries>) {
 
 struct Ran {
     told: Vec<Told>,
+    held: Vec<Duration>,
     text: String,
     error: Option<ModelError>,
     took: Duration,
@@ -87,22 +88,25 @@ struct Ran {
 async fn run(model: &dyn Model) -> Ran {
     let begin = Instant::now();
     let mut stream = model.stream(request("x"), CancellationToken::new());
-    let (mut fold, mut told, mut error, mut items) = (Fold::default(), Vec::new(), None, 0);
+    let (mut fold, mut told, mut held, mut error, mut items) =
+        (Fold::default(), Vec::new(), Vec::new(), None, 0);
     while let Some(item) = stream.next().await {
         assert_eq!(error, None, "an error is the last item");
         items += 1;
         match item {
             Ok(delta) => {
                 fold.apply(&delta);
-                if let Delta::Retry(retry) = delta {
-                    told.push(retry);
+                match delta {
+                    Delta::Retry(retry) => told.push(retry),
+                    Delta::Held { delay } => held.push(delay),
+                    _ => {}
                 }
             }
             Err(last) => error = Some(last),
         }
     }
     let text = troupe_core::block::text_of(&fold.finish().blocks);
-    Ran { told, text, error, took: begin.elapsed(), items }
+    Ran { told, held, text, error, took: begin.elapsed(), items }
 }
 
 // proves: E6
@@ -222,11 +226,88 @@ async fn agents_of_one_provider_wait_together() {
     let mut first = model.stream(request("x"), CancellationToken::new());
     assert!(matches!(first.next().await, Some(Ok(Delta::Retry(_)))));
     let second = run(&model).await;
-    assert!(second.told.is_empty(), "it did not fail, so nothing is told");
+    assert!(second.told.is_empty(), "it did not fail");
+    assert_eq!(second.held, [40 * SECOND], "and is told that it waits");
     assert!(second.took >= 40 * SECOND && second.took < 41 * SECOND, "{:?}", second.took);
     assert_eq!(tries.made.lock().unwrap().len(), 2);
     let third = run(&model).await;
     assert_eq!(third.took, Duration::ZERO, "an answer clears the wait");
+}
+
+/// A provider that is overloaded until an instant, and counts who asks.
+#[derive(Debug)]
+struct Overloaded {
+    until: Option<Instant>,
+    made: Mutex<Vec<Instant>>,
+}
+
+impl Overloaded {
+    fn for_a(time: Option<Duration>) -> Retry<Self> {
+        let until = time.map(|time| Instant::now() + time);
+        Retry::new(Self { until, made: Mutex::default() }, RetryPolicy::default())
+    }
+}
+
+impl Model for Overloaded {
+    fn stream(&self, _: Request, _: CancellationToken) -> BoxStream<'static, Result<Delta, ModelError>> {
+        let now = Instant::now();
+        self.made.lock().unwrap().push(now);
+        let over = self.until.is_some_and(|until| now >= until);
+        let (deltas, error) = if over { whole("at last") } else { fails(failure(Fault::Overloaded)) };
+        stream::iter(deltas.into_iter().map(Ok).chain(error.map(Err))).boxed()
+    }
+
+    fn count<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<u64, ModelError>> {
+        Box::pin(async { Ok(7) })
+    }
+
+    fn info(&self, name: &str) -> ModelInfo {
+        crate::catalog::info(name)
+    }
+}
+
+// proves: X10, F239
+#[tokio::test(start_paused = true)]
+async fn sixty_four_agents_outlast_an_overload_and_one_of_them_asks_at_a_time() {
+    let model = Overloaded::for_a(Some(900 * SECOND));
+    let begin = Instant::now();
+    let all = futures_util::future::join_all((0..64).map(|_| run(&model))).await;
+    for ran in &all {
+        assert_eq!((ran.text.as_str(), &ran.error), ("at last", &None));
+        let waits = ran.told.iter().map(|told| told.delay).chain(ran.held.iter().copied());
+        assert!(
+            waits.clone().count() > 0 && waits.max() <= Some(30 * SECOND),
+            "each is told what it waits for"
+        );
+        assert!(ran.took < 940 * SECOND, "{:?}", ran.took);
+    }
+    let made = model.model.made.lock().unwrap();
+    let asked = made.iter().filter(|at| **at > begin && **at < begin + 900 * SECOND).count();
+    assert!(asked > 20 && asked < 64, "they take turns: {asked} requests in a quarter of an hour");
+}
+
+// proves: E6, F241
+#[tokio::test(start_paused = true)]
+async fn each_of_many_gives_up_when_its_time_is_over_in_the_providers_words() {
+    let model = Overloaded::for_a(None);
+    let all = futures_util::future::join_all((0..64).map(|_| run(&model))).await;
+    for ran in all {
+        assert_eq!(ran.error, Some(failure(Fault::Overloaded)));
+        assert!(ran.took <= 1201 * SECOND && ran.took > 1100 * SECOND, "{:?}", ran.took);
+    }
+}
+
+// proves: X10
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_later_is_told_that_it_waits() {
+    let model = Overloaded::for_a(Some(300 * SECOND));
+    let late = async {
+        tokio::time::sleep(100 * SECOND).await;
+        run(&model).await
+    };
+    let (first, late) = tokio::join!(run(&model), late);
+    assert_eq!((first.error, late.error), (None, None));
+    assert!(!late.held.is_empty() && late.told.len() + late.held.len() < 20, "{:?}", late.held);
 }
 
 // proves: F241
@@ -239,6 +320,7 @@ async fn cancel_ends_each_wait_at_once() {
     let mut first = model.stream(request("x"), waits.clone());
     assert!(matches!(first.next().await, Some(Ok(Delta::Retry(_)))));
     let mut second = model.stream(request("x"), holds.clone());
+    assert!(matches!(second.next().await, Some(Ok(Delta::Held { .. }))));
     let (one, two, ()) = tokio::join!(first.next(), second.next(), async {
         tokio::time::advance(SECOND).await;
         waits.cancel();

@@ -55,6 +55,7 @@ impl Stage {
             files_changed: Vec::new(),
             descendants: Vec::new(),
             remarks: Vec::new(),
+            evidence: troupe_core::outcome::Evidence::default(),
         }))));
     }
 

@@ -72,7 +72,7 @@ impl TaskOutput {
             Ok(job) => job,
             Err(error) => return ToolOutput::error(error.to_string()),
         };
-        let block = input.get("block").and_then(Value::as_bool).unwrap_or(true);
+        let block = blocks(input);
         if block {
             tokio::select! {
                 biased;
@@ -105,6 +105,11 @@ impl TaskOutput {
     }
 }
 
+/// Whether the call waits for the end.
+fn blocks(input: &Value) -> bool {
+    input.get("block").and_then(Value::as_bool).unwrap_or(true)
+}
+
 impl Tool for TaskOutput {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -116,6 +121,10 @@ impl Tool for TaskOutput {
 
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move { self.show(cx, &input).await })
+    }
+
+    fn waits(&self, input: &Value) -> bool {
+        blocks(input)
     }
 
     fn title(&self, input: &Value) -> Title {

@@ -34,6 +34,7 @@ pub(super) struct Asked<'a> {
 pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
     let done = envelope.ending == Ending::Completed && envelope.reason == EndReason::Done;
     let (text, imitates) = escape(envelope.text.trim());
+    let evidence = &envelope.evidence;
     let mut out = String::new();
     if !done {
         out.push_str(&status_line(envelope));
@@ -42,8 +43,17 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
         // It quotes the agent.
         writeln!(out, "[troupe: {}]", escape(&remark.replace('\n', " ")).0).ok();
     }
+    if !evidence.missing_tools.is_empty() {
+        let missing = named(&evidence.missing_tools);
+        writeln!(out, "[Its type names tools that do not exist, so it had to do without them: {missing}]")
+            .ok();
+    }
     if text.is_empty() {
         out.push_str("[The agent ended without a report. Check what it did before you rely on it.]\n");
+    } else if evidence.wordless {
+        out.push_str(
+            "[It ended without a report, also when it was asked for one. Its last text is an earlier one.]\n",
+        );
     }
     if echoes(asked.prompt, envelope) {
         out.push_str("[It made no calls and only gave words of its prompt back: no work was done.]\n");
@@ -57,6 +67,10 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
         }
         out.push_str(&text);
         out.push_str("\n\n");
+    }
+    if !evidence.begun.trim().is_empty() {
+        let (begun, _) = escape(evidence.begun.trim());
+        writeln!(out, "It had begun to say, when it was cut off:\n{begun}\n").ok();
     }
     out.push_str(&trailer(asked, envelope, done));
     if !done {
@@ -79,20 +93,14 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
 
 /// The first line for an agent that did not finish.
 fn status_line(envelope: &Envelope) -> String {
-    let failed = matches!(envelope.reason, EndReason::Model | EndReason::PromptTooLong | EndReason::Store);
+    let failed = matches!(
+        envelope.reason,
+        EndReason::Model | EndReason::Stalled | EndReason::PromptTooLong | EndReason::Store
+    );
     let word = if failed { "failed" } else { "stopped" };
-    let reason = match envelope.reason {
+    let reason = match &envelope.reason {
         EndReason::Done => "without a reason",
-        EndReason::MaxTurns => "max_turns",
-        EndReason::MaxCost => "max_cost",
-        EndReason::MaxTokens => "max_tokens",
-        EndReason::OutputLimit => "output_limit",
-        EndReason::MaxTime => "max_time",
-        EndReason::Interrupted => "interrupted",
-        EndReason::Cancelled => "cancelled",
-        EndReason::Model => "model",
-        EndReason::PromptTooLong => "prompt_too_long",
-        EndReason::Store => "store",
+        reason => reason.word(),
     };
     let mut line = format!("Status: {word}: {reason}. The agent did not finish.");
     if let Some(error) = &envelope.error {
@@ -111,9 +119,10 @@ fn status_line(envelope: &Envelope) -> String {
 fn trailer(asked: &Asked<'_>, envelope: &Envelope, done: bool) -> String {
     let files: Vec<String> = envelope.files_changed.iter().map(|path| path.display().to_string()).collect();
     let mut line = format!(
-        "[agentId: {}; {} tool uses; {} tokens; {}; files changed: {}",
+        "[agentId: {}; {} tool uses{}; {} tokens; {}; files changed: {}",
         asked.id,
         envelope.tool_uses,
+        by_tool(envelope),
         envelope.usage.total(),
         seconds(envelope.duration_ms),
         named(&files),
@@ -128,6 +137,14 @@ fn trailer(asked: &Asked<'_>, envelope: &Envelope, done: bool) -> String {
     }
     line.push(']');
     line.replace('\n', " ")
+}
+
+/// Which tools it used, the most used first.
+fn by_tool(envelope: &Envelope) -> String {
+    let mut tools: Vec<(&String, &u32)> = envelope.evidence.tools.iter().collect();
+    tools.sort_by_key(|(_, times)| std::cmp::Reverse(**times));
+    let tools: Vec<String> = tools.iter().map(|(tool, times)| format!("{tool} {times}")).collect();
+    if tools.is_empty() { String::new() } else { format!(" ({})", named(&tools)) }
 }
 
 fn seconds(ms: u64) -> String {

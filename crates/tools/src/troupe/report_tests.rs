@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use troupe_core::block::text_of;
+use troupe_core::outcome::Evidence;
 use troupe_core::usage::Usage;
 
 use super::*;
@@ -24,6 +25,7 @@ fn envelope(text: &str) -> Envelope {
         files_changed: vec!["/w/a.rs".into()],
         descendants: Vec::new(),
         remarks: Vec::new(),
+        evidence: Evidence::default(),
     }
 }
 

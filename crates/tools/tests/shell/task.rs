@@ -174,6 +174,7 @@ async fn an_agent_shows_its_transcript_as_text_and_then_its_report() {
         files_changed: Vec::new(),
         descendants: Vec::new(),
         remarks: Vec::new(),
+        evidence: troupe_core::outcome::Evidence::default(),
     };
     end.send_replace(Some(Outcome::Agent(Box::new(envelope))));
     let out = agent.call(&tool, json!({"task_id": "a7"})).await;

@@ -12,6 +12,7 @@ use troupe_core::policy::Mode;
 
 use super::config::ConfigWish;
 use super::later::Later;
+use super::limits::LimitFlags;
 use super::permissions::PermissionsCommand;
 
 /// A coding harness in which agents work together.
@@ -103,6 +104,8 @@ pub(crate) struct Run {
     pub(crate) session: SessionChoice,
     #[command(flatten)]
     pub(crate) model: ModelChoice,
+    #[command(flatten)]
+    pub(crate) limits: LimitFlags,
     #[command(flatten)]
     pub(crate) permissions: Permissions,
     #[command(flatten)]

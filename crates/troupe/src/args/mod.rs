@@ -4,6 +4,7 @@
 mod cli;
 mod config;
 mod later;
+mod limits;
 mod permissions;
 
 pub(crate) use cli::{

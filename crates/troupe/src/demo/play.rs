@@ -192,6 +192,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         limits: Limits::default(),
         ceilings: Ceilings::default(),
         watching: Watching::default(),
+        guards: troupe_engine::guards::Guards::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

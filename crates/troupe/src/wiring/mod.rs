@@ -6,6 +6,7 @@ mod definitions;
 mod frontend;
 mod key_helper;
 mod models;
+mod limits;
 mod permissions;
 mod plans;
 mod provider;

@@ -122,6 +122,9 @@ fn idle(env: &Env) -> IdleLimits {
     if let Some(limit) = number(env, &var::STREAM_IDLE_LIMIT_MS) {
         limits.byte = Duration::from_millis(limit);
     }
+    if let Some(limit) = number(env, &var::STREAM_PROGRESS_LIMIT_MS) {
+        limits.progress = Duration::from_millis(limit);
+    }
     limits
 }
 

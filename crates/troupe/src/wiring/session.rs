@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use troupe_core::budget::Limits;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::git::Gathering;
@@ -13,7 +12,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Definitions, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -21,7 +20,7 @@ use troupe_wire::headless::Options;
 use super::permissions::Asked;
 use super::state::State;
 use super::{
-    coordinator, definitions, frontend, models, permissions, plans, provider, sandbox, state, tools, trust,
+    coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state, tools, trust,
     which,
 };
 use crate::args::{self, Run};
@@ -135,6 +134,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
+    let limits = limits::find(run, &env, &settings);
     let config = Config {
         place,
         leave,
@@ -155,17 +155,14 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
         contexts: definitions::contexts(&env, headless),
-        limits: Limits {
-            turns: run.model.max_turns,
-            cost_usd: run.model.max_budget_usd,
-            ..Limits::default()
-        },
-        ceilings: ceilings(&env),
         watching: Watching {
             activity: tools::is_on(&env, &var::AGENT_SUMMARIES, headless),
             handoff: tools::is_on(&env, &var::HANDOFF_CHECK, headless),
         },
         models: models::of(run, &settings),
+        limits: limits.limits,
+        ceilings: limits.ceilings,
+        guards: limits.guards,
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);
@@ -274,19 +271,6 @@ fn reader(places: Places, home: Option<PathBuf>, sources: Sources, bare: bool) -
         loaded.notices.iter().for_each(warn);
         loaded.files
     })
-}
-
-fn ceilings(env: &Env) -> Ceilings {
-    let usual = Ceilings::default();
-    let depth =
-        tools::number(env, &var::MAX_SUBAGENT_SPAWN_DEPTH).and_then(|depth| u32::try_from(depth).ok());
-    let calls =
-        tools::number(env, &var::MAX_TOOL_USE_CONCURRENCY).and_then(|calls| usize::try_from(calls).ok());
-    Ceilings {
-        depth: depth.unwrap_or(usual.depth),
-        calls: calls.filter(|calls| *calls > 0).unwrap_or(usual.calls),
-        ..usual
-    }
 }
 
 /// What the flags say that has no effect yet.

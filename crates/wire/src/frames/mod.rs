@@ -14,7 +14,7 @@ pub(crate) use system::{
     About, State, api_retry, compact_boundary, error_word, informational, init, permission_denied,
     state_changed, status,
 };
-pub(crate) use task::{Task, activity, background, notification, progress, started, updated};
+pub(crate) use task::{Task, background, doing, notification, progress, started, updated};
 
 use serde_json::{Value, json};
 

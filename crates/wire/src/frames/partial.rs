@@ -54,7 +54,7 @@ fn events(delta: &Delta) -> Vec<Value> {
             });
             return vec![end, json!({"type": "message_stop"})];
         }
-        Delta::Retry(_) => return Vec::new(),
+        Delta::Retry(_) | Delta::Held { .. } => return Vec::new(),
     };
     vec![event]
 }

@@ -38,9 +38,13 @@ pub(crate) struct Spent<'a> {
 fn verdict(ended: &Ended<'_>) -> (&'static str, Option<&'static str>, bool) {
     let halted = match ended.doing {
         Phase::Calling | Phase::Asking | Phase::Waiting => "aborted_tools",
-        Phase::Idle(_) | Phase::Sampling | Phase::Compacting | Phase::Paused | Phase::Ended => {
-            "aborted_streaming"
-        }
+        Phase::Idle(_)
+        | Phase::Sampling
+        | Phase::Overloaded
+        | Phase::Stalled
+        | Phase::Compacting
+        | Phase::Paused
+        | Phase::Ended => "aborted_streaming",
     };
     match ended.envelope.reason {
         EndReason::Done if ended.unfinished.is_empty() => ("success", Some("completed"), false),
@@ -50,11 +54,12 @@ fn verdict(ended: &Ended<'_>) -> (&'static str, Option<&'static str>, bool) {
         EndReason::MaxTokens | EndReason::MaxTime => {
             ("error_during_execution", Some("budget_exhausted"), true)
         }
+        EndReason::NoProgress => ("error_during_execution", Some("no_progress"), true),
         EndReason::OutputLimit => ("error_during_execution", Some("model_error"), true),
         EndReason::Interrupted | EndReason::Cancelled => ("error_during_execution", Some(halted), true),
         // The turn came to its end, and the end is the provider's refusal: its words are the result.
         EndReason::Model if ended.envelope.error_status.is_some() => ("success", Some("api_error"), true),
-        EndReason::Model => ("success", Some("model_error"), true),
+        EndReason::Model | EndReason::Stalled => ("success", Some("model_error"), true),
         EndReason::PromptTooLong => ("success", Some("prompt_too_long"), true),
         EndReason::Store => ("error_during_execution", None, true),
     }

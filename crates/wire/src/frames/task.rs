@@ -82,18 +82,19 @@ pub(crate) fn started(session: &str, task: &Task) -> Value {
 
 /// An agent made a call.
 pub(crate) fn progress(session: &str, task: &Task, tool: &str, now: Time) -> Value {
-    progressed(session, task, ("last_tool_name", tool), now)
+    progress_with(session, task, ("last_tool_name", tool), now)
 }
 
-/// An agent said what it is doing.
-pub(crate) fn activity(session: &str, task: &Task, line: &str, now: Time) -> Value {
-    progressed(session, task, ("summary", line), now)
+/// What an agent is doing or waits for, in a line. The next progress of another kind says that it goes on.
+pub(crate) fn doing(session: &str, task: &Task, line: &str, now: Time) -> Value {
+    progress_with(session, task, ("summary", line), now)
 }
 
-fn progressed(session: &str, task: &Task, (key, value): (&str, &str), now: Time) -> Value {
+fn progress_with(session: &str, task: &Task, (key, value): (&str, &str), now: Time) -> Value {
     let mut fields = json!({
-        "task_id": task.id, "description": task.description, "usage": task.usage(now), key: value,
+        "task_id": task.id, "description": task.description, "usage": task.usage(now),
     });
+    fields[key] = value.into();
     if let Some(definition) = &task.definition {
         fields["subagent_type"] = definition.as_str().into();
     }

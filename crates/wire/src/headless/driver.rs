@@ -24,6 +24,7 @@ use super::{Exit, Options, Output, Signal};
 use crate::frames::{self, About, Ended, Spent, State};
 use crate::line;
 use crate::projection::{Due, Finished, Projection, Wanted, name_prompts};
+use crate::waiting;
 
 /// How long the notice of a job that ended may take to begin a turn.
 const LINGER: Duration = Duration::from_secs(1);
@@ -116,7 +117,8 @@ impl Driver {
     }
 
     /// Tells people what a host would get as frames: whoever waits must see for what.
-    fn tell_notice(&self, notice: &Notice) {
+    fn tell_notice(&self, agent: &AgentId, notice: &Notice) {
+        let who = self.projection.header(agent).map_or(agent.as_str(), |header| header.address.as_str());
         match notice {
             Notice::Retry(retry) => {
                 let most = retry.most.map_or_else(String::new, |most| format!(" of {most}"));
@@ -126,7 +128,10 @@ impl Driver {
                     retry.error
                 ));
             }
-            Notice::Activity(line) => self.tell(&format!("an agent in the background: {line}")),
+            Notice::Activity(line) => self.tell(&format!("{who}: {line}")),
+            Notice::Held { .. } | Notice::Stalled { .. } => {
+                self.tell(&format!("{who}: {}", waiting::in_words(notice).unwrap_or_default()));
+            }
             Notice::Warning(text) => self.tell(text),
             Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
             Notice::Denied { tool, reason, .. } => self.tell(&format!("denied {tool}: {reason}")),
@@ -167,7 +172,7 @@ impl Driver {
         if !self.is_stream()
             && let EventKind::Notice(notice) = &event.kind
         {
-            self.tell_notice(notice);
+            self.tell_notice(&event.agent, notice);
         }
         let engine = &self.engine;
         self.projection.hear(event, &|id| engine.job(id));
@@ -205,7 +210,7 @@ impl Driver {
                 self.now = self.now.max(entry.at);
                 if let Body::Started { job: Some(job), .. } = &entry.body {
                     let child = AgentId::new(job.as_str());
-                    if !self.projection.knows(&child)
+                    if self.projection.header(&child).is_none()
                         && let Ok(entries) = self.engine.entries(&child, 0).await
                         && let Some(Body::Opened(header)) = entries.first().map(|entry| &entry.body)
                     {
@@ -354,6 +359,7 @@ impl Driver {
             files_changed: Vec::new(),
             descendants: Vec::new(),
             remarks: Vec::new(),
+            evidence: troupe_core::outcome::Evidence::default(),
         };
         let finished = Finished {
             envelope,

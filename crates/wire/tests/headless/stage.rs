@@ -12,6 +12,7 @@ use troupe_core::budget::Limits;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
+use troupe_engine::guards::Guards;
 use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
@@ -217,6 +218,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         limits: Limits::default(),
         ceilings: Ceilings::default(),
         watching: Watching::default(),
+        guards: Guards::default(),
         version: "0.1.0".into(),
     }
 }

@@ -12,6 +12,8 @@ enum Shape {
     Text,
     Bool,
     Count,
+    /// A number above 0.
+    Amount,
     Texts,
     Object,
     /// An object of texts; numbers and booleans become texts.
@@ -86,6 +88,23 @@ const SHAPES: &[(&[&str], Shape)] = &[
     (&["plansDirectory"], Shape::Text),
     (&["bashOutputMaxChars"], Shape::Count),
     (&["cleanupPeriodDays"], Shape::Count),
+    (&["limits"], Shape::Object),
+    (&["limits", "turns"], Shape::Count),
+    (&["limits", "tokens"], Shape::Count),
+    (&["limits", "costUsd"], Shape::Amount),
+    (&["limits", "timeMs"], Shape::Count),
+    (&["limits", "agents"], Shape::Count),
+    (&["limits", "liveAgents"], Shape::Count),
+    (&["limits", "depth"], Shape::Count),
+    (&["limits", "spawnMs"], Shape::Count),
+    (&["limits", "callMs"], Shape::Count),
+    (&["limits", "stalledMs"], Shape::Count),
+    (&["limits", "sameCalls"], Shape::Count),
+    (&["limits", "eachAgent"], Shape::Object),
+    (&["limits", "eachAgent", "turns"], Shape::Count),
+    (&["limits", "eachAgent", "tokens"], Shape::Count),
+    (&["limits", "eachAgent", "costUsd"], Shape::Amount),
+    (&["limits", "eachAgent", "timeMs"], Shape::Count),
     (&["autoCompactEnabled"], Shape::Bool),
 ];
 
@@ -126,6 +145,9 @@ impl Shape {
             | (Self::Bool, Value::Bool(_))
             | (Self::Object, Value::Object(_)) => true,
             (Self::Count, Value::Number(number)) if number.is_u64() => true,
+            (Self::Amount, Value::Number(number)) if number.as_f64().is_some_and(|amount| amount > 0.0) => {
+                true
+            }
             (Self::Mode, Value::String(word)) if Mode::parse(word).is_some() => true,
             (Self::Word(expected), Value::String(word)) if word == expected => true,
             (Self::Texts, Value::Array(items)) => {
@@ -184,6 +206,7 @@ impl Shape {
             Self::Text => "a text",
             Self::Bool => "true or false",
             Self::Count => "a whole number from 0 up",
+            Self::Amount => "a number above 0",
             Self::Texts => "a list of texts",
             Self::Object => "an object",
             Self::TextMap => "an object of texts",

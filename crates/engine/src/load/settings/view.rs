@@ -288,7 +288,7 @@ impl Settings {
         self.scalar(path, |value| value.as_str().map(str::to_owned))
     }
 
-    fn scalar<T>(&self, path: &[&str], read: impl Fn(&Value) -> Option<T>) -> Option<Valued<T>> {
+    pub(super) fn scalar<T>(&self, path: &[&str], read: impl Fn(&Value) -> Option<T>) -> Option<Valued<T>> {
         let (value, origin) = self.root.at(path)?.scalar()?;
         Some(Valued { value: read(value)?, origin: Arc::clone(origin) })
     }

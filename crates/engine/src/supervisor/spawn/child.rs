@@ -63,7 +63,10 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     };
     let pool = shared.pool(&def, &at);
     if pool.is_empty() {
-        return Err(SpawnError::Invalid(format!("agent type `{}` would have no usable tool", def.name)));
+        return Err(no_tools(&def));
+    }
+    if !shared.reserve() {
+        return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
     let rendered = Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) };
     let id = AgentId::new(format!("a{}", short_id(shared)));
@@ -88,7 +91,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         fork: None,
         version: shared.config.version.clone(),
     });
-    let account = Account::new(Some(Arc::clone(&parent.account)), def.limits);
+    let account =
+        Account::new(Some(Arc::clone(&parent.account)), def.limits.tighter(shared.config.guards.each));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
     let writer = writer(shared, &header);
     let state = Arc::clone(writer.transcript().state());
@@ -144,6 +148,14 @@ fn find_def(shared: &Shared, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnE
         .find(name)
         .cloned()
         .ok_or_else(|| SpawnError::Unknown { name: name.to_owned(), known: catalogue.names() })
+}
+
+/// Why an agent without tools is not started: it would answer from imagination (F011).
+fn no_tools(def: &AgentDef) -> SpawnError {
+    let wanted = def.tools.only.as_ref().filter(|only| !only.is_empty()).map(|only| only.join(", "));
+    let why = wanted
+        .map_or_else(String::new, |wanted| format!("; it names {wanted}, none of which it can have here"));
+    SpawnError::Invalid(format!("agent type `{}` would have no usable tool{why}", def.name))
 }
 
 /// Whether the parent or an agent above it runs the same definition on the same job (A9, F013).

@@ -187,7 +187,9 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
 async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
     let mut transcripts: Vec<Arc<Entry>> = actor.transcript().entries().to_vec();
     let mut headers = Vec::new();
+    let mut made = 0;
     for agent in shared.paths.agents() {
+        made += 1;
         let key = shared.paths.transcript(&agent);
         let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
         if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
@@ -198,6 +200,7 @@ async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
     }
     headers.sort_by(|a, b| (a.0, &a.1.agent).cmp(&(b.0, &b.1.agent)));
     shared.directory.remember(headers.into_iter().map(|(_, header)| header));
+    shared.count_made(made);
     for entry in transcripts {
         if let Body::Assistant { model, usage, .. } = &entry.body {
             let info = shared.parts.model.info(model);

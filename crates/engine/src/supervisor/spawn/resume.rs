@@ -91,7 +91,7 @@ pub(crate) async fn resume(
         return Err(ResumeError::NoTools(agent.clone()));
     }
     let kept = rendered.is_some();
-    let rendered = rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(&pool) });
+    let rendered = rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));
@@ -183,7 +183,7 @@ fn refuse(
     if header.depth > shared.config.ceilings.depth {
         return Err(ResumeError::TooDeep { agent, most: shared.config.ceilings.depth });
     }
-    if account.cost_spent() || account.tokens_spent() {
+    if account.is_spent() {
         return Err(ResumeError::Spent(agent));
     }
     let cwd = &transcript.state().cwd;
@@ -218,6 +218,7 @@ fn start(
         is_agent: true,
         call: call.clone(),
         output: shared.paths.transcript_file(&header.agent),
+        background: true,
         outcome,
     };
     let id = job.id.clone();

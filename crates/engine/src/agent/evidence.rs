@@ -1,0 +1,114 @@
+//! The end of an agent's run as its owner is to trust it: asked for a report where there is none, warned and ended
+//! where it goes round in circles, and with what it can be checked by (X4, F005).
+
+use std::sync::Arc;
+
+use troupe_core::block::{Block, text_of};
+use troupe_core::budget::Left;
+use troupe_core::entry::{Body, Origin, Stop};
+use troupe_core::ids::InputId;
+use troupe_core::outcome::{EndReason, Evidence};
+use troupe_core::prompt::{REPORT, reminder};
+use troupe_core::repeats::Due;
+use troupe_core::transcript::Transcript;
+
+use super::actor::{Actor, Halt};
+
+impl Actor {
+    /// Whether the agent is about to end without a word, and may still be asked for one.
+    pub(super) fn owes_report(&self, left: &Left) -> bool {
+        let spent = left.time_over || left.cost_spent || left.tokens_spent || left.turns == Some(0);
+        !self.row.header.resident
+            && !spent
+            && is_wordless(self.transcript())
+            && !self.transcript().has_read(&self.report_cause())
+    }
+
+    /// Asks for the report, once a run.
+    pub(super) async fn ask_for_report(&mut self) -> Result<(), Halt> {
+        let blocks = Arc::from([Block::text(reminder(REPORT))]);
+        let cause = Some(self.report_cause());
+        self.record(Body::User { blocks, from: Origin::System, cause, starts_turn: true }).await?;
+        Ok(())
+    }
+
+    fn report_cause(&self) -> InputId {
+        let ends = self.transcript().entries().iter().filter(|entry| matches!(entry.body, Body::Closed(_)));
+        InputId::new(format!("report-{}", ends.count()))
+    }
+
+    /// Warns an agent that does the same again and again.
+    pub(super) async fn look_for_progress(&mut self) -> Result<(), Halt> {
+        let most = self.shared.config.guards.same_calls;
+        if most == 0 {
+            return Ok(());
+        }
+        let pool = &self.pool;
+        self.repeats.read(self.writer.transcript(), |name, input| {
+            pool.iter().any(|tool| *tool.spec().name == *name && tool.waits(input))
+        });
+        if let Due::Warn(text, cause) = self.repeats.due(most) {
+            let blocks = Arc::from([Block::text(text)]);
+            let body = Body::User { blocks, from: Origin::System, cause: Some(cause), starts_turn: false };
+            self.record(body).await?;
+        }
+        Ok(())
+    }
+
+    /// What the run can be checked by.
+    pub(super) fn evidence(&self, reason: &EndReason) -> Evidence {
+        let transcript = self.transcript();
+        let mut evidence = Evidence {
+            wordless: *reason == EndReason::Done && is_wordless(transcript),
+            missing_tools: self.missing_tools(),
+            ..Evidence::default()
+        };
+        if *reason != EndReason::Done {
+            evidence.begun = begun(transcript);
+        }
+        let run =
+            transcript.entries().iter().rev().take_while(|entry| !matches!(entry.body, Body::Closed(_)));
+        for entry in run {
+            let Body::Assistant { blocks, stop, .. } = &entry.body else { continue };
+            for block in blocks.iter().filter(|_| *stop != Stop::Cut) {
+                if let Block::ToolUse { name, .. } = block {
+                    *evidence.tools.entry(name.clone()).or_default() += 1;
+                }
+            }
+        }
+        evidence
+    }
+
+    /// Tools that the definition names and that do not exist (F011). A pattern counts when nothing fits it.
+    fn missing_tools(&self) -> Vec<String> {
+        let Some(only) = &self.def.tools.only else { return Vec::new() };
+        let exists = |wanted: &&String| {
+            let server = format!("{wanted}__");
+            self.shared.parts.tools.iter().any(|tool| {
+                let name = &*tool.spec().name;
+                match wanted.strip_suffix('*') {
+                    Some(start) => name.starts_with(start),
+                    None => *name == ***wanted || (wanted.starts_with("mcp__") && name.starts_with(&server)),
+                }
+            })
+        };
+        only.iter().filter(|wanted| *wanted != "*" && !exists(wanted)).cloned().collect()
+    }
+}
+
+/// Whether the last reply says nothing.
+fn is_wordless(transcript: &Transcript) -> bool {
+    match transcript.last_reply().map(|entry| &entry.body) {
+        Some(Body::Assistant { blocks, .. }) => text_of(blocks).trim().is_empty(),
+        _ => false,
+    }
+}
+
+/// What the model had begun to say when its stream broke for the last time.
+fn begun(transcript: &Transcript) -> String {
+    let cut = transcript.since_reply().iter().rev().find_map(|entry| match &entry.body {
+        Body::Assistant { blocks, stop: Stop::Cut, .. } => Some(text_of(blocks)),
+        _ => None,
+    });
+    cut.unwrap_or_default()
+}
