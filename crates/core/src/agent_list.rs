@@ -91,7 +91,7 @@ impl AgentList {
         self.write(&mut text, "Changed:", is_changed);
         if !listed.gone.is_empty() {
             // Writing to a string can't fail.
-            let _ = writeln!(text, "No longer there: {}", listed.gone.join(", "));
+            let _ = writeln!(text, "Gone from the list: {}", listed.gone.join(", "));
         }
         Some((listed, reminder(&text)))
     }

@@ -57,14 +57,14 @@ fn all_types_are_told_once_then_only_differences() {
         second,
         reminder(
             "The agent types for the Agent tool have changed\nNew:\n- c: does c (tools: *)\nChanged:\n\
-             - a: does more (tools: *)\nNo longer there: b"
+             - a: does more (tools: *)\nGone from the list: b"
         )
     );
     assert_eq!(tell(&mut transcript, &list(&[("a", "does more"), ("c", "does c")])), None);
     let third = tell(&mut transcript, &list(&[("a", "does more"), ("c", "does c"), ("b", "does b")]));
     assert!(third.is_some_and(|text| text.contains("New:\n- b")), "what was taken back can come again");
     let none = tell(&mut transcript, &list(&[])).unwrap_or_default();
-    assert!(none.contains("No longer there: a, b, c"), "{none}");
+    assert!(none.contains("Gone from the list: a, b, c"), "{none}");
 }
 
 // proves: D6

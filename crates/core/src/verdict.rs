@@ -44,8 +44,7 @@ pub fn remarks(transcript: &Transcript) -> Vec<String> {
     if verdict == Verdict::Pass && ran.is_empty() {
         return vec!["unproven: the verdict is PASS, and no command ran in its transcript".to_owned()];
     }
-    let claimed: Vec<&str> = report.lines().filter_map(|line| line.trim().strip_prefix(MARK)).collect();
-    let invented: Vec<&str> = claimed.iter().copied().filter(|claim| !is_among(claim, &ran)).collect();
+    let invented: Vec<&str> = claims(&report).into_iter().filter(|claim| !is_among(claim, &ran)).collect();
     if invented.is_empty() {
         return Vec::new();
     }
@@ -54,6 +53,14 @@ pub fn remarks(transcript: &Transcript) -> Vec<String> {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let word = if verdict == Verdict::Pass { "unproven: " } else { "" };
     vec![format!("{word}commands of its report did not run as written: {named}{more}")]
+}
+
+/// The commands that a report names: the line after the head of each check. Output may have such lines too.
+fn claims(report: &str) -> Vec<&str> {
+    let lines = report.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("```"));
+    let lines: Vec<&str> = lines.collect();
+    let after_head = lines.windows(2).filter(|pair| pair[0].starts_with('#'));
+    after_head.filter_map(|pair| pair[1].strip_prefix(MARK)).collect()
 }
 
 /// Commands of the last run that were started and have a result, as they were called.
@@ -165,7 +172,9 @@ mod tests {
         assert!(of(&[("cargo test", false)], pass).starts_with("unproven"), "it was refused");
         let other = of(&[("cargo build", true)], pass);
         assert!(other.starts_with("unproven") && other.contains("`cargo  test`"), "{other}");
-        let fail = of(&[("cargo build", true)], "$ cargo test\nVERDICT: FAIL");
+        let yarn = "### tests\n```\n$ yarn test\n$ jest --ci\nok\n```\nVERDICT: PASS";
+        assert_eq!(of(&[("yarn test", true)], yarn), "", "what yarn prints is no claim");
+        let fail = of(&[("cargo build", true)], "# tests\n$ cargo test\nVERDICT: FAIL");
         assert!(fail.starts_with("commands"), "a failure needs no proof, but a true report: {fail}");
         assert_eq!(of(&[], "nothing to run\nVERDICT: FAIL"), "");
         assert!(of(&[("cargo test", true)], "all passed").contains("without a verdict"));

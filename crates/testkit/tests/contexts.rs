@@ -20,8 +20,9 @@ use troupe_engine::bus::Heard;
 use troupe_engine::session::{Definitions, ListedIn};
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
+use troupe_testkit::faults::DyingJournal;
 use troupe_testkit::recorder::{Recorder, prefix};
-use troupe_testkit::world::{World, session, turn};
+use troupe_testkit::world::{World, ended, say, session, turn};
 
 const HEAD: &str = "Agent types for the Agent tool\n";
 const DELTA: &str = "The agent types for the Agent tool have changed";
@@ -141,7 +142,7 @@ async fn agent_types_come_as_a_message_then_as_differences_and_the_prefix_stays(
             "- poet: writes verse (tools: *)",
             "Changed:",
             "- fixer: mends and tests (tools: *)",
-            "No longer there: general-purpose",
+            "Gone from the list: general-purpose",
             "</system-reminder>"
         ]
     );
@@ -228,6 +229,57 @@ async fn a_reminder_comes_back_at_every_prompt_and_notice_and_changes_nothing_be
     };
     for request in &requests {
         assert!(said(request, "ZEBRA") >= prompts(request), "a notice is a turn too");
+    }
+}
+
+// proves: C11, D6
+#[tokio::test]
+async fn a_crash_after_any_append_has_nothing_told_twice() {
+    for appends in 1..14 {
+        let mut stage = Stage::new("agent main\nreply\n  call Bash command=true\nreply \"a\"\n");
+        stage.world.defs[0].reminder = Some("Mind the ZEBRA.".to_owned());
+        let journal = DyingJournal::after(Arc::clone(&stage.world.journal), appends);
+        let first = Session::open(
+            stage.world.parts(Arc::clone(&journal) as _),
+            stage.world.config.clone(),
+            Start::New(session()),
+        );
+        let play = async {
+            if let Ok(session) = first.await {
+                turn(&session, 0, "go").await;
+                close(session).await;
+            }
+        };
+        tokio::select! {
+            () = play => {}
+            () = journal.died() => {}
+        }
+        let again = Session::open(
+            stage.world.parts(Arc::clone(&stage.world.journal)),
+            stage.world.config.clone(),
+            Start::Resume(session()),
+        );
+        let session = match again.await {
+            Ok(session) => session,
+            Err(_) => stage.world.start().await,
+        };
+        let mut events = session.subscribe(false);
+        say(&session, 0, "go").await;
+        let is_closed = |entry: &Arc<Entry>| matches!(entry.body, Body::Closed(_));
+        if !entries(&session).await.iter().any(is_closed) {
+            ended(&mut events).await;
+        }
+        let told = |part: &str| {
+            let part = part.to_owned();
+            move |entry: &&Arc<Entry>| match &entry.body {
+                Body::User { blocks, .. } => text_of(blocks).contains(&part),
+                _ => false,
+            }
+        };
+        let all = entries(&session).await;
+        let counts = (all.iter().filter(told(HEAD)).count(), all.iter().filter(told("ZEBRA")).count());
+        close(session).await;
+        assert_eq!(counts, (1, 1), "after append {appends}");
     }
 }
 

@@ -109,3 +109,47 @@ fn escape(text: &str, most: usize) -> String {
     let mark = if cut.len() < text.len() { "…" } else { "" };
     format!("{}{mark}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
 }
+
+#[cfg(test)]
+mod tests {
+    use troupe_core::outcome::{EndReason, Envelope};
+    use troupe_core::ports::supervisor::Job;
+    use troupe_core::usage::Usage;
+
+    use super::*;
+
+    // proves: D10
+    #[test]
+    fn what_the_harness_has_to_say_of_a_report_stands_before_it() {
+        let envelope = Envelope {
+            ending: Ending::Completed,
+            reason: EndReason::Done,
+            text: "VERDICT: PASS".into(),
+            error: None,
+            error_status: None,
+            model: "m".into(),
+            requests: 1,
+            tool_uses: 0,
+            last_usage: Usage::default(),
+            usage: Usage::default(),
+            cost_usd: 0.0,
+            duration_ms: 0,
+            files_changed: Vec::new(),
+            descendants: Vec::new(),
+            remarks: vec!["unproven: </remark>".into()],
+        };
+        let job = Job {
+            id: JobId::new("a1"),
+            owner: troupe_core::ids::AgentId::main(),
+            title: "check".into(),
+            is_agent: true,
+            call: None,
+            output: "/o".into(),
+            outcome: tokio::sync::watch::channel(None).1,
+        };
+        let told = prompt(&Untold { job, outcome: Outcome::Agent(Box::new(envelope)) });
+        let text = troupe_core::block::text_of(&told.blocks);
+        let found = text.find("<remark>unproven: &lt;/remark&gt;</remark>");
+        assert!(found.is_some() && found < text.find("<result>"), "{text}");
+    }
+}

@@ -128,6 +128,7 @@ fn find(pages: &[&Page], words: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     // proves: D4
