@@ -22,11 +22,19 @@ use troupe_testkit::recorder::{Recorder, prefix};
 use troupe_testkit::world::{SESSION, World, ended, say, turn};
 
 /// A coordinator whose worker reports, and which then says so.
-const REPORTS: &str = "agent main\nagent coordinator\nreply\n  call Agent description=look prompt=\"LOOK\"\nreply \"waiting\"\nreply\n  expect \"<task-notification>\"\n  expect \"two lines\"\n  text \"it has two lines\"\nreply \"more\"\n";
+const REPORTS: &str = "agent coordinator\nreply\n  call Agent description=look prompt=\"LOOK\"\nreply \"waiting\"\nreply\n  expect \"<task-notification>\"\n  expect \"two lines\"\n  text \"it has two lines\"\nreply \"more\"\n";
 
-fn world(script: &str) -> (World, Arc<Recorder>) {
-    let recorder = Recorder::of(Arc::new(ScriptModel::parse("test", script).unwrap()));
-    let mut world = World::new(Arc::clone(&recorder) as _);
+/// Lets a world play a script.
+fn play(world: &mut World, script: &str) -> (Arc<Recorder>, ScriptModel) {
+    let model = ScriptModel::parse("test", script).unwrap();
+    let recorder = Recorder::of(Arc::new(model.clone()));
+    world.model = Arc::clone(&recorder) as _;
+    (recorder, model)
+}
+
+fn world(script: &str) -> (World, Arc<Recorder>, ScriptModel) {
+    let mut world = World::new(Arc::new(ScriptModel::parse("test", script).unwrap()));
+    let (recorder, model) = play(&mut world, script);
     let own = AgentDef {
         name: "reviewer".into(),
         when: "reviews".into(),
@@ -36,7 +44,7 @@ fn world(script: &str) -> (World, Arc<Recorder>) {
     };
     world.defs = vec![coordinator::definition(), coordinator::worker(), own];
     world.config.leave.mode = Some(Mode::Default);
-    (world, recorder)
+    (world, recorder, model)
 }
 
 fn scratch(world: &World) -> PathBuf {
@@ -47,12 +55,13 @@ async fn entries(session: &Session) -> Vec<Arc<Entry>> {
     session.entries(&AgentId::main(), 0).await.unwrap()
 }
 
-/// Says one thing and waits until the coordinator has answered the notices of so many workers too.
-async fn turns(session: &Session, number: usize, text: &str, notices: usize) -> String {
+/// Says one thing; each time that the coordinator has come to rest, lets one of the workers go on.
+async fn turns(session: &Session, model: &ScriptModel, text: &str, gates: &[&str]) -> String {
     let mut events = session.subscribe(false);
-    say(session, number, text).await;
+    say(session, 0, text).await;
     let mut last = ended(&mut events).await;
-    for _ in 0..notices {
+    for gate in gates {
+        model.release(gate);
         last = ended(&mut events).await;
     }
     last.text.clone()
@@ -73,10 +82,10 @@ fn all_text(request: &Request) -> String {
 // proves: O1, O2, O4
 #[tokio::test]
 async fn a_coordinator_starts_workers_in_the_background_and_hears_of_their_ends() {
-    let script = format!("{REPORTS}agent worker\nreply \"two lines\"\n");
-    let (world, recorder) = world(&script);
+    let script = format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n");
+    let (world, recorder, model) = world(&script);
     let session = world.start().await;
-    assert_eq!(turns(&session, 0, "how many?", 1).await, "it has two lines");
+    assert_eq!(turns(&session, &model, "how many?", &["look"]).await, "it has two lines");
     let requests = recorder.requests();
     let main = of(&requests, "coordinator");
     let has = names(main);
@@ -101,10 +110,10 @@ async fn a_coordinator_starts_workers_in_the_background_and_hears_of_their_ends(
 // proves: O2, X5
 #[tokio::test]
 async fn the_mode_is_kept_across_a_resume_and_the_request_goes_on_where_it_was() {
-    let script = format!("{REPORTS}agent worker\nreply \"two lines\"\n");
-    let (world, recorder) = world(&script);
+    let script = format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n");
+    let (world, recorder, model) = world(&script);
     let session = world.start().await;
-    turns(&session, 0, "how many?", 1).await;
+    turns(&session, &model, "how many?", &["look"]).await;
     session.close(std::time::Duration::from_secs(10)).await;
     let before =
         recorder.requests().into_iter().rfind(|request| request.definition == "coordinator").unwrap();
@@ -120,27 +129,25 @@ async fn the_mode_is_kept_across_a_resume_and_the_request_goes_on_where_it_was()
 // proves: O3
 #[tokio::test]
 async fn workers_share_a_private_scratch_folder_that_needs_no_leave_and_obeys_the_rules() {
-    let (mut world, _) = world("agent main\n");
+    let (mut world, ..) = world("agent main\n");
     let folder = scratch(&world);
     let file = |name: &str| json!(folder.join(name).display().to_string()).to_string();
     let script = format!(
         "agent coordinator\nreply\n  call Agent description=write prompt=WRITE\nreply \"waiting\"\nreply\n  call Agent \
          subagent_type=reviewer description=read prompt=READ\nreply \"waiting\"\nreply \"done\"\nagent worker /WRITE/\nreply\n  \
          call Write file_path={} content=found\n  call Write file_path={} content=x\n  call Write file_path=in_workspace \
-         content=x\nreply \"written\"\nagent reviewer\nreply\n  call Bash command={}\nreply\n  expect \"found\"\n  text \"read\"\n",
+         content=x\nreply\n  gate write\n  text \"written\"\nagent reviewer\nreply\n  call Bash command={}\nreply\n  gate read\n  text \"read\"\n",
         file("notes.md"),
         file("secret.md"),
         json!(format!("cat {} >> {}", folder.join("notes.md").display(), folder.join("more.md").display())),
-    )
-    .replace("expect \"found\"\n  ", "");
-    let recorder = Recorder::of(Arc::new(ScriptModel::parse("test", &script).unwrap()));
-    world.model = Arc::clone(&recorder) as _;
+    );
+    let (recorder, model) = play(&mut world, &script);
     let mut rules = Rules::default();
     rules.add("Edit(**/secret.md)", Behaviour::Deny, Scope::User, world.workspace().to_owned()).unwrap();
     world.config.leave.rules = rules;
     let session = world.start().await;
     assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700);
-    assert_eq!(turns(&session, 0, "go", 2).await, "done");
+    assert_eq!(turns(&session, &model, "go", &["write", "read"]).await, "done");
     assert_eq!(std::fs::read_to_string(folder.join("notes.md")).unwrap(), "found");
     assert_eq!(std::fs::read_to_string(folder.join("more.md")).unwrap(), "found", "a command may as well");
     assert!(!world.workspace().join("in_workspace").exists(), "nobody gave leave for that");
@@ -155,19 +162,19 @@ async fn workers_share_a_private_scratch_folder_that_needs_no_leave_and_obeys_th
 // proves: O3
 #[tokio::test]
 async fn a_rule_that_denies_holds_in_the_scratch_folder() {
-    let (mut world, _) = world("agent main\n");
+    let (mut world, ..) = world("agent main\n");
     let file = scratch(&world).join("secret.md");
     let script = format!(
         "agent coordinator\nreply\n  call Agent description=write prompt=WRITE\nreply \"waiting\"\nreply \"done\"\nagent \
-         worker\nreply\n  call Write file_path={} content=x\nreply \"tried\"\n",
+         worker\nreply\n  call Write file_path={} content=x\nreply\n  gate write\n  text \"tried\"\n",
         json!(file.display().to_string())
     );
-    world.model = Arc::new(ScriptModel::parse("test", &script).unwrap());
+    let (_, model) = play(&mut world, &script);
     let rule = format!("Edit(/{})", file.display());
     let base = world.workspace().to_owned();
     world.config.leave.rules.add(&rule, Behaviour::Deny, Scope::User, base).unwrap();
     let session = world.start().await;
-    assert_eq!(turns(&session, 0, "go", 1).await, "done");
+    assert_eq!(turns(&session, &model, "go", &["write"]).await, "done");
     assert!(!file.exists());
     session.close(std::time::Duration::from_secs(10)).await;
 }
@@ -175,10 +182,11 @@ async fn a_rule_that_denies_holds_in_the_scratch_folder() {
 // proves: O1
 #[tokio::test]
 async fn flags_that_name_tools_are_for_the_workers() {
-    let (mut world, recorder) = world(&format!("{REPORTS}agent worker\nreply \"two lines\"\n"));
+    let (mut world, recorder, model) =
+        world(&format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n"));
     world.config.pool.only = Some(vec!["Read".into()]);
     let session = world.start().await;
-    turns(&session, 0, "how many?", 1).await;
+    turns(&session, &model, "how many?", &["look"]).await;
     assert!(session.tools().contains(&"Agent".to_owned()));
     assert_eq!(names(of(&recorder.requests(), "worker")), ["Read"]);
     session.close(std::time::Duration::from_secs(10)).await;
@@ -192,7 +200,7 @@ async fn interrupted_at_any_event_every_call_is_answered_and_the_session_goes_on
     use troupe_core::input::Input;
     use troupe_engine::bus::Heard;
 
-    async fn until_end(session: &Session, events: &mut Subscription, at: usize) -> bool {
+    async fn until_end(session: &Session, events: &mut Subscription, model: &ScriptModel, at: usize) -> bool {
         let mut heard = 0;
         loop {
             let Heard::Event(event) = events.next().await else { continue };
@@ -202,18 +210,21 @@ async fn interrupted_at_any_event_every_call_is_answered_and_the_session_goes_on
             }
             if let EventKind::Ended(envelope) = &event.kind
                 && event.agent.is_main()
-                && (heard >= at || envelope.text == "it has two lines")
             {
-                return heard >= at;
+                model.release("look");
+                if heard >= at || envelope.text == "it has two lines" {
+                    return heard >= at;
+                }
             }
         }
     }
     for at in 1..500 {
-        let (world, _) = world(&format!("{REPORTS}agent worker\nreply \"two lines\"\n"));
+        let (world, _, model) =
+            world(&format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n"));
         let session = world.start().await;
         let mut events = session.subscribe(true);
         say(&session, 0, "how many?").await;
-        let wait = until_end(&session, &mut events, at);
+        let wait = until_end(&session, &mut events, &model, at);
         let reached = tokio::time::timeout(troupe_testkit::world::LIMIT, wait).await.unwrap();
         session.close(std::time::Duration::from_secs(10)).await;
         let session = world.resume().await;
@@ -236,12 +247,13 @@ async fn crashed_after_any_append_it_goes_on_as_a_coordinator() {
     use troupe_testkit::world::session as id;
 
     for appends in 2..200 {
-        let (world, _) = world(&format!("{REPORTS}agent worker\nreply \"two lines\"\n"));
+        let (world, _, model) =
+            world(&format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n"));
         let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
         let parts = world.parts(Arc::clone(&journal) as _);
         let play = async {
             let session = Session::open(parts, world.config.clone(), Start::New(id())).await.ok()?;
-            let text = turns(&session, 0, "how many?", 1).await;
+            let text = turns(&session, &model, "how many?", &["look"]).await;
             session.close(std::time::Duration::from_secs(10)).await;
             Some(text)
         };

@@ -94,7 +94,6 @@ fn serves(names: &[String], name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::anthropic::{Anthropic, Auth, Config};
     use crate::test_server::{Play, TestServer};
     use troupe_core::ports::model::Model as _;

@@ -93,9 +93,10 @@ fn what_an_sdk_passes_is_taken() {
     assert_eq!(run.permissions.add_dir.len(), 2);
     assert_eq!(run.model.max_turns, Some(3));
     assert_eq!(run.model.betas, ["a", "b"]);
+    assert_eq!(run.model.effort, Some(troupe_core::def::Effort::High));
     assert_eq!(run.sources.setting_sources.as_deref(), Some("user,project"));
     let told = run.later.without_effect();
-    for flag in ["--fallback-model", "--session-mirror", "--json-schema", "--effort", "--thinking"] {
+    for flag in ["--fallback-model", "--session-mirror", "--json-schema", "--thinking"] {
         assert!(told.contains(&flag), "{flag}");
     }
     assert!(!told.contains(&"--mcp-config"), "an empty configuration changes nothing");

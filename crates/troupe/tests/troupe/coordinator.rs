@@ -2,14 +2,28 @@
 
 use crate::stage::{Ended, Stage, end};
 
-const SCRIPT: &str = "agent coordinator\nreply\n  call Agent description=\"add a line\" prompt=\"append a line to \
-                      a.txt\"\nreply \"waiting\"\nreply\n  expect \"<task-notification>\"\n  expect \"appended it\"\n  text \"a.txt \
-                      has a line more\"\nreply\n  call Read file_path=a.txt\nreply \"I can only coordinate\"\nagent \
-                      worker\nreply\n  call Bash command=\"echo three >> a.txt\"\nreply \"appended it\"\n";
+/// The worker ends after the coordinator has come to rest.
+const SCRIPT: &str = r#"agent coordinator
+reply
+  call Agent description="add a line" prompt="append a line to a.txt"
+reply "now I wait"
+reply
+  expect "<task-notification>"
+  expect "appended it"
+  text "a.txt has a line more"
+reply
+  call Read file_path=a.txt
+reply "I can only coordinate"
+agent worker
+reply
+  call Bash command="until grep -qs 'now I wait' ~/.troupe/projects/*/*.jsonl; do :; done; echo three >> a.txt"
+reply "appended it"
+"#;
 
 fn go(stage: &Stage, arguments: &[&str], vars: &[(&str, &str)]) -> Ended {
-    let bypass = ["-p", "--permission-mode", "acceptEdits", "--allowed-tools", "Bash(echo *)"];
-    end(stage.scripted(SCRIPT).args(bypass).args(arguments).envs(vars.iter().copied()))
+    let mut command = stage.scripted(SCRIPT);
+    command.args(["-p", "--permission-mode", "bypassPermissions"]).env("IS_SANDBOX", "1");
+    end(command.args(arguments).envs(vars.iter().copied()))
 }
 
 // proves: O1, O2
