@@ -118,6 +118,22 @@ fn a_child_stands_under_the_call_of_the_nearest_agent_that_has_one_and_an_unknow
     assert_eq!(told[0]["agent_id"], "a2");
 }
 
+// proves: X9
+#[test]
+fn a_paused_agent_is_told_of_when_it_holds_and_when_it_goes_on() {
+    let mut projection = projection();
+    hear(&mut projection, "a1", EventKind::Opened(header("a1", "main", Some("t1"))));
+    let started =
+        JobChange::Started { title: "look".into(), agent: true, call: Some("t1".into()), background: false };
+    hear(&mut projection, "main", EventKind::Job("a1".into(), started));
+    let mut patches = Vec::new();
+    for phase in [Phase::Sampling, Phase::Paused, Phase::Paused, Phase::Calling, Phase::Ended] {
+        patches.extend(hear(&mut projection, "a1", EventKind::Phase(phase)));
+    }
+    let patches: Vec<_> = patches.iter().map(|frame| frame["patch"]["status"].clone()).collect();
+    assert_eq!(patches, ["paused", "running"]);
+}
+
 #[test]
 fn a_late_phase_or_end_of_a_turn_that_is_over_begins_and_ends_nothing() {
     let mut projection = projection();

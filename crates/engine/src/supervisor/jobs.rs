@@ -271,6 +271,26 @@ mod tests {
         assert!(!jobs.wants_notice(&seen, 1) && jobs.mark_told(&AgentId::main(), &seen).is_none());
     }
 
+    // proves: B7, F027, X1
+    #[test]
+    fn a_later_run_takes_nothing_from_the_notice_of_the_one_before() {
+        let jobs = Jobs::default();
+        let id = enter(&jobs, "a");
+        jobs.release(&id, Release::Detached);
+        let first = jobs.end(&id, end()).unwrap();
+        let (sender, outcome) = watch::channel(None);
+        let job = Job { outcome, ..first.job.clone() };
+        jobs.enter_run(job, sender, CancellationToken::new(), Hold::Inbox, 2);
+        assert!(jobs.wants_notice(&id, first.run), "the first end is still to be told");
+        assert!(!jobs.wants_notice(&id, 2));
+        for n in 0..KEPT {
+            let other = enter(&jobs, &format!("b{n}"));
+            jobs.end(&other, end());
+        }
+        assert!(jobs.any(&id).is_some(), "a running one is not forgotten with its earlier run");
+        assert_eq!(jobs.end(&id, end()).map(|untold| untold.run), Some(2));
+    }
+
     #[test]
     fn only_its_owner_finds_a_job() {
         let jobs = Jobs::default();

@@ -142,6 +142,27 @@ async fn an_interrupt_while_a_tool_runs_answers_its_call() {
     assert_eq!((exit, briefs(&rest)), (Exit::Error, vec!["state idle".to_owned()]));
 }
 
+// proves: B13
+#[tokio::test(start_paused = true)]
+async fn one_message_that_waits_can_be_cancelled() {
+    let replies = vec![vec![call("t1", "Wait", json!({}))], vec![text("first")], vec![text("third")]];
+    let mut stage = Setup::stream(replies).start().await;
+    stage.host.say("u1", "a").await;
+    stage.gate.reached().await;
+    stage.host.say("u2", "b").await;
+    stage.host.say("u3", "c").await;
+    for (id, cancelled) in [("u2", true), ("u2", false), ("u1", false), ("u9", false)] {
+        stage.host.ask("r", json!({"message_uuid": id}), "cancel_async_message").await;
+        let answer = stage.host.until("control_response", None).await;
+        assert_eq!(answer["response"]["response"], json!({"cancelled": cancelled}), "{id}");
+    }
+    stage.gate.open();
+    let ids = |frame: serde_json::Value| frame["user_message_uuids"].clone();
+    assert_eq!(ids(stage.host.until("result", None).await), json!(["u1"]));
+    assert_eq!(ids(stage.host.until("result", None).await), json!(["u3"]));
+    assert_eq!(stage.exit().await.0, Exit::Success);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_host_allows_changes_and_denies() {
     let replies = vec![
