@@ -4,6 +4,8 @@
 //! # comments and blank lines are free
 //! file src/a.txt "one\ntwo\n"
 //! mode bypassPermissions
+//! each {"turns": 2}              (limits of each sub-agent)
+//! same-calls 2                    (after which a warning comes, and after twice as many the end)
 //! only-main                      (needs what a child does not have, such as a kept folder)
 //! prompt "How many lines?"
 //! script
@@ -12,9 +14,10 @@
 //! ```
 
 use troupe_core::policy::Mode;
+use troupe_engine::guards::Guards;
 
 /// A scene.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
     /// Its name, for messages.
     pub name: String,
@@ -24,6 +27,8 @@ pub struct Scene {
     pub prompts: Vec<String>,
     /// The permission mode.
     pub mode: Mode,
+    /// What keeps its agents from hanging and from running away.
+    pub guards: Guards,
     /// Whether it can't be played as a child.
     pub only_main: bool,
     /// The model's script.
@@ -41,6 +46,7 @@ impl Scene {
             files: Vec::new(),
             prompts: Vec::new(),
             mode: Mode::BypassPermissions,
+            guards: Guards::default(),
             only_main: false,
             script: String::new(),
         };
@@ -58,6 +64,14 @@ impl Scene {
                 "prompt" => scene.prompts.push(quoted(name, value)),
                 "mode" => {
                     scene.mode = Mode::parse(value).unwrap_or_else(|| panic!("{name}: no mode `{value}`"));
+                }
+                "each" => {
+                    scene.guards.each = serde_json::from_str(value)
+                        .unwrap_or_else(|error| panic!("{name}: `{value}`: {error}"));
+                }
+                "same-calls" => {
+                    scene.guards.same_calls =
+                        value.parse().unwrap_or_else(|_| panic!("{name}: no number `{value}`"));
                 }
                 "only-main" => scene.only_main = true,
                 "script" => {

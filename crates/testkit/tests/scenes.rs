@@ -42,6 +42,31 @@ scenes! { fix_a_bug, two_agents, two_turns, bad_calls }
 scenes! { look_only, verdict }
 // proves: C2
 scenes! { fast_agents }
+// proves: X4, E4, F009, F021
+scenes! { wordless, family }
 
 // proves: S1, F182
 scenes! { plan_mode, plan_by_agents, auto }
+
+mod circle {
+    //! A crash loses a result, which is another one than before, so the circle begins anew: no sweep of crashes.
+    use super::{scene, ways};
+
+    // proves: F005
+    #[tokio::test]
+    async fn straight() {
+        insta::assert_snapshot!("circle", ways::straight(&scene("circle")).await);
+    }
+
+    // proves: F005, X7
+    #[tokio::test]
+    async fn as_a_child() {
+        ways::as_child(&scene("circle")).await;
+    }
+
+    // proves: F005
+    #[tokio::test]
+    async fn with_an_interrupt_at_each_event() {
+        ways::cancel_sweep(&scene("circle")).await;
+    }
+}

@@ -15,6 +15,7 @@ use std::time::Duration;
 use troupe_core::BoxFuture;
 use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
 
+use super::handles::patiently;
 use super::lines::{Decoder, encode};
 
 /// Who else may write.
@@ -64,13 +65,13 @@ impl FileJournal {
         self.tails.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    fn open(&self, path: &Path) -> Result<File, JournalError> {
+    async fn open(&self, path: &Path) -> Result<File, JournalError> {
         let open = || {
             let mut options = OpenOptions::new();
             options.read(true).append(true).create(true).mode(0o600);
             regular(&mut options, path)
         };
-        match open() {
+        match patiently(open).await {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let folder = path.parent().unwrap_or(&self.root);
                 std::fs::DirBuilder::new()
@@ -78,7 +79,7 @@ impl FileJournal {
                     .mode(0o700)
                     .create(folder)
                     .map_err(|error| io_error("make folder", folder, error))?;
-                open()
+                patiently(open).await
             }
             other => other,
         }
@@ -182,7 +183,7 @@ impl Journal for FileJournal {
     ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
-            let mut file = self.open(&path)?;
+            let mut file = self.open(&path).await?;
             if let Locking::Shared(limit) = self.locking {
                 lock(&file, &path, limit).await?;
             }
@@ -203,7 +204,8 @@ impl Journal for FileJournal {
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
-            let mut file = match regular(OpenOptions::new().read(true), &path) {
+            let open = || regular(OpenOptions::new().read(true), &path);
+            let mut file = match patiently(open).await {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                 Err(error) => return Err(io_error("open", &path, error)),

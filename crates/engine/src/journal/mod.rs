@@ -2,6 +2,7 @@
 //! machines without a writable folder. Both pass the same conformance suite.
 
 mod file;
+mod handles;
 mod lines;
 mod memory;
 

@@ -52,8 +52,25 @@ pub(super) enum LaunchError {
     #[error("{0}")]
     NoSandbox(String),
     /// Anything else.
-    #[error("the command could not be started: {0}")]
+    #[error("the command could not be started: {0}{limit}", limit = limit_of(.0))]
     Io(io::Error),
+}
+
+/// The limit that was hit, where the error is one of too many open files or processes (F018).
+fn limit_of(error: &io::Error) -> String {
+    let code = error.raw_os_error();
+    let is = |errno: rustix::io::Errno| code == Some(errno.raw_os_error());
+    let named = |resource, what: &str| {
+        let limit = rustix::process::getrlimit(resource).current;
+        limit.map_or_else(String::new, |limit| format!("; the limit of {what} is {limit}"))
+    };
+    if is(rustix::io::Errno::MFILE) {
+        named(rustix::process::Resource::Nofile, "open files (ulimit -n)")
+    } else if is(rustix::io::Errno::AGAIN) {
+        named(rustix::process::Resource::Nproc, "processes (ulimit -u)")
+    } else {
+        String::new()
+    }
 }
 
 /// A started shell.

@@ -1,7 +1,9 @@
-//! What a session survives: other starts at the same time, Ctrl-C in the middle of a command, and a kill.
+//! What a session survives: other starts at the same time, Ctrl-C in the middle of a command, a kill, and a lack of
+//! file handles.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ending;
+mod handles;
 mod starts;
 
 use troupe_testkit::process::Stage;
