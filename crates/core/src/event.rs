@@ -77,6 +77,10 @@ pub enum JobChange {
         call: Option<CallId>,
         /// Whether no call waits for it.
         background: bool,
+        /// Whether that call has its result, as after a restart.
+        answered: bool,
+        /// What an agent is to do.
+        prompt: Option<String>,
     },
     /// Its waiter let go.
     Backgrounded,

@@ -16,6 +16,7 @@ pub mod event;
 pub mod fold;
 pub mod ids;
 pub mod input;
+pub mod job;
 pub mod outcome;
 mod path_text;
 pub mod policy;

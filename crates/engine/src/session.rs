@@ -8,13 +8,14 @@ use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
-use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, CallId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
+use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
@@ -24,7 +25,9 @@ use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
 use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
-use crate::supervisor::{Shared, spawn};
+pub use crate::supervisor::background::Background;
+pub use crate::supervisor::jobs::Listed;
+use crate::supervisor::{Shared, background, spawn};
 
 /// What an engine is put together from.
 #[derive(Clone)]
@@ -92,6 +95,8 @@ pub struct Config {
     pub limits: Limits,
     /// Ceilings of the harness.
     pub ceilings: Ceilings,
+    /// What may run in the background.
+    pub background: Background,
     /// The program's version, for the transcripts.
     pub version: String,
 }
@@ -408,7 +413,12 @@ impl Session {
 
     async fn prompt(&self, to: &AgentId, prompt: Prompt) -> Result<(), SendError> {
         let row = self.shared.row(to).ok_or_else(|| SendError::Unknown(to.clone()))?;
-        Ok(row.inbox.send(prompt).await?)
+        let urgent = prompt.is_urgent();
+        row.inbox.send(prompt).await?;
+        if urgent {
+            background::urge(&self.shared, to);
+        }
+        Ok(())
     }
 
     /// What waits for an agent, in the order in which it will be read.
@@ -461,13 +471,44 @@ impl Session {
         self.shared.jobs.stop(job)
     }
 
+    /// Ends all running jobs; how many there were.
+    pub fn stop_all(&self) -> usize {
+        let jobs = self.shared.jobs.list();
+        jobs.iter().filter(|listed| self.shared.jobs.stop(&listed.job.id)).count()
+    }
+
+    /// Has the call that waits for a job let go of it: the job goes on in the background, and its owner is told of its
+    /// end. Whether there was such a call.
+    pub fn detach(&self, job: &JobId) -> bool {
+        self.let_go(|waited| waited.id == *job) > 0
+    }
+
+    /// The same by the call, or for all calls; how many there were.
+    pub fn detach_call(&self, call: Option<&CallId>) -> usize {
+        self.let_go(|waited| call.is_none() || waited.call.as_ref() == call)
+    }
+
+    fn let_go(&self, wanted: impl Fn(&Job) -> bool) -> usize {
+        if self.shared.config.background.allowed { self.shared.jobs.ask_to_let_go(wanted) } else { 0 }
+    }
+
+    /// Jobs that run, and those that ended a short while ago, the oldest first.
+    pub fn jobs(&self) -> Vec<Listed> {
+        self.shared.jobs.list()
+    }
+
+    /// Says whether a screen shows a job: then it is listed longer after its end.
+    pub fn retain(&self, job: &JobId, shown: bool) {
+        self.shared.jobs.retain(job, shown);
+    }
+
     /// A job of any agent, running or ended a short while ago.
-    pub fn job(&self, job: &JobId) -> Option<troupe_core::ports::supervisor::Job> {
+    pub fn job(&self, job: &JobId) -> Option<Job> {
         self.shared.jobs.any(job)
     }
 
     /// Running jobs that no call waits for.
-    pub fn background_jobs(&self) -> Vec<troupe_core::ports::supervisor::Job> {
+    pub fn background_jobs(&self) -> Vec<Job> {
         self.shared.jobs.running_in_background()
     }
 

@@ -13,6 +13,7 @@ use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
 use super::batch::{Batch, Told};
+use super::gate::Ready;
 use crate::supervisor::door::Door;
 
 /// How long calls that were told to end may take, before they are dropped.
@@ -35,6 +36,11 @@ impl Actor {
                 Err(output) => self.finish(&mut batch, at, *output).await?,
             }
         }
+        self.drive(batch).await
+    }
+
+    /// Runs a batch until all of it is answered.
+    pub(super) async fn drive(&mut self, mut batch: Batch) -> Result<(), Halt> {
         loop {
             for at in self.startable(&batch) {
                 self.admit(&mut batch, at).await?;
@@ -81,6 +87,13 @@ impl Actor {
         let call = batch.calls[at].id.clone();
         let input = batch.passed[at].changed.then(|| ready.input.clone());
         self.record(Body::Started { call: call.clone(), input, job: None }).await?;
+        self.set_off(batch, at, ready);
+        Ok(())
+    }
+
+    /// Starts a call that is recorded as started.
+    pub(super) fn set_off(&mut self, batch: &mut Batch, at: usize, ready: Ready) {
+        let call = batch.calls[at].id.clone();
         batch.slots[at].access = ready.access;
         let cx = ToolCx {
             me: self.me().clone(),
@@ -93,7 +106,6 @@ impl Actor {
         };
         let (tool, input) = (ready.tool, ready.input);
         batch.run(at, async move { Told::Ended(at, tool.call(&cx, input).await) });
-        Ok(())
     }
 
     fn reporter(&self, call: &troupe_core::ids::CallId) -> Reporter {

@@ -3,6 +3,7 @@
 mod absorb;
 mod actor;
 mod admit;
+mod again;
 mod batch;
 mod calls;
 mod classify;

@@ -7,6 +7,7 @@ mod jsonl;
 mod lease;
 mod paths;
 pub(crate) mod private;
+mod told;
 mod transcripts;
 
 pub use blobs::Rendered;
@@ -15,4 +16,5 @@ pub use index::{Listed, latest, list};
 pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
+pub use told::Told;
 pub use transcripts::{Restored, StoreError, Writer, load};

@@ -40,6 +40,13 @@ impl Account {
         }
     }
 
+    /// Books what an earlier process spent here; with the ancestors it is booked already.
+    pub(crate) fn restore(&self, usage: &Usage, cost_usd: f64) {
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.tokens += usage.total();
+        spent.cost_usd += cost_usd;
+    }
+
     /// What was spent.
     pub(crate) fn spent(&self) -> Spent {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,12 +1,13 @@
 //! Who starts, links, addresses and stops agents and jobs.
 
 pub(crate) mod account;
+pub(crate) mod background;
 pub(crate) mod door;
 pub(crate) mod jobs;
 mod notice;
 mod questions;
 pub(crate) mod row;
-mod runner;
+pub(crate) mod runner;
 pub(crate) mod shared;
 pub(crate) mod spawn;
 mod standing;

@@ -1,17 +1,26 @@
 //! What an agent is told when a job of its ends and no call waited for it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use troupe_core::block::Block;
 use troupe_core::entry::Origin;
-use troupe_core::ids::{InputId, JobId};
+use troupe_core::ids::{AgentId, JobId};
 use troupe_core::input::{Prompt, When};
-use troupe_core::outcome::{Ending, Outcome};
+use troupe_core::outcome::{Ending, Envelope, Outcome};
+use troupe_core::ports::supervisor::Job;
 
 use super::jobs::Untold;
+use super::{Row, Shared};
 
-/// Most characters of a title or a text in a notice.
+/// Most characters of a title or an error in a notice.
 const CAP: usize = 2_000;
+/// Most characters of a result in one.
+const RESULT_CAP: usize = 20_000;
+/// How long it may take to make a notice durable.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
@@ -22,33 +31,24 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
         Ending::Stopped => "stopped",
     };
     let mut text = String::from("<task-notification>\n");
-    // Writing to a string can't fail.
-    let mut field = |name: &str, value: &str| {
-        let _ = writeln!(text, "<{name}>{}</{name}>", escape(value));
-    };
-    field("task-id", job.id.as_str());
+    field(&mut text, "task-id", job.id.as_str());
     if let Some(call) = &job.call {
-        field("tool-use-id", call.as_str());
+        field(&mut text, "tool-use-id", call.as_str());
     }
-    field("status", status);
-    field("summary", &format!("{} {}", job.title, end_in_words(outcome)));
+    field(&mut text, "output-file", &job.output.display().to_string());
+    field(&mut text, "status", status);
+    field(&mut text, "summary", &summary(job, outcome));
     match outcome {
-        Outcome::Agent(envelope) => {
-            field("result", &envelope.text);
-            if let Some(error) = &envelope.error {
-                field("error", error);
-            }
-        }
+        Outcome::Agent(envelope) => of_agent(&mut text, job, envelope),
         Outcome::Shell(end) => {
             if let Some(error) = &end.error {
-                field("error", error);
+                field(&mut text, "error", error);
             }
         }
     }
-    field("output-file", &job.output.display().to_string());
     text.push_str("</task-notification>");
     Prompt {
-        id: id(&job.id),
+        id: job.notice(),
         blocks: vec![Block::text(text)],
         from: Origin::Job(job.id.clone()),
         when: When::Next,
@@ -56,15 +56,42 @@ pub(crate) fn prompt(untold: &Untold) -> Prompt {
     }
 }
 
-/// The id of a job's notice: there is at most one.
-pub(crate) fn id(job: &JobId) -> InputId {
-    InputId::new(format!("job-{job}"))
+fn of_agent(text: &mut String, job: &Job, envelope: &Envelope) {
+    let (shown, left_out) = cut(envelope.text.trim(), RESULT_CAP);
+    if !shown.is_empty() {
+        let mut result = escape(shown);
+        if left_out > 0 {
+            let file = escape(&job.output.display().to_string());
+            let _ =
+                write!(result, "\n[{left_out} more characters: TaskOutput shows them, and {file} has all]");
+        }
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "<result>{result}</result>");
+    }
+    if let Some(error) = &envelope.error {
+        field(text, "error", error);
+    }
+    if !envelope.descendants.is_empty() {
+        field(text, "its-tasks", &envelope.descendants.join("; "));
+    }
+    let (tokens, uses, ms) = (envelope.last_usage.total(), envelope.tool_uses, envelope.duration_ms);
+    let _ = writeln!(
+        text,
+        "<usage><total_tokens>{tokens}</total_tokens><tool_uses>{uses}</tool_uses><duration_ms>{ms}</duration_ms></usage>"
+    );
 }
 
-fn end_in_words(outcome: &Outcome) -> String {
-    match outcome {
+fn field(text: &mut String, name: &str, value: &str) {
+    let (shown, left_out) = cut(value, CAP);
+    let mark = if left_out > 0 { "…" } else { "" };
+    // Writing to a string can't fail.
+    let _ = writeln!(text, "<{name}>{}{mark}</{name}>", escape(shown));
+}
+
+fn summary(job: &Job, outcome: &Outcome) -> String {
+    let end = match outcome {
         Outcome::Agent(envelope) => match envelope.ending {
-            Ending::Completed => "ended".to_owned(),
+            Ending::Completed => "completed".to_owned(),
             Ending::Failed => "failed".to_owned(),
             Ending::Stopped => "was stopped".to_owned(),
         },
@@ -74,12 +101,73 @@ fn end_in_words(outcome: &Outcome) -> String {
             (_, None, Some(signal)) => format!("was ended by signal {signal}"),
             (_, None, None) => "failed".to_owned(),
         },
+    };
+    let what = if job.is_agent() { "Agent" } else { "Command" };
+    format!("{what} \"{}\" {end}", job.title)
+}
+
+/// The first characters, and how many are left out.
+fn cut(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => (&text[..end], text[end..].chars().count()),
+        None => (text, 0),
     }
 }
 
-/// Keeps a text from closing its tag, and from being too long.
+/// Keeps a text from closing its tag.
 fn escape(text: &str) -> String {
-    let cut: String = text.chars().take(CAP).collect();
-    let mark = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{mark}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
+
+/// Puts the notice into the owner's inbox, or, when the owner has ended, into that of the next agent above (B3).
+pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
+    deliver(shared, &untold.job.id, untold.job.owner.clone(), prompt(untold)).await;
+}
+
+/// Hands on what an agent that has ended did not read of its jobs.
+pub(super) async fn hand_on(shared: &Arc<Shared>, row: &Row) {
+    for prompt in row.inbox.list() {
+        if let Origin::Job(job) = &prompt.from {
+            let job = job.clone();
+            deliver(shared, &job, row.header.agent.clone(), prompt).await;
+        }
+    }
+}
+
+async fn deliver(shared: &Arc<Shared>, job: &JobId, mut to: AgentId, mut prompt: Prompt) {
+    loop {
+        if let Some(row) = shared.row(&to) {
+            let wanted = || shared.jobs.wants_notice(job);
+            let sent = timeout(LIMIT, row.inbox.send_if(prompt.clone(), wanted)).await;
+            if !matches!(sent, Ok(Ok(()))) {
+                tracing::warn!(%job, ?sent, "the notice of an end is told, and was not made durable");
+                if wanted() {
+                    row.inbox.send_unwritten(prompt.clone());
+                }
+            }
+            // It may have ended while the notice was on its way; twice in an inbox is once.
+            if shared.row(&to).is_some() {
+                return;
+            }
+        }
+        if to.is_main() {
+            return;
+        }
+        let (name, above) = above(shared, &to);
+        prompt.blocks.push(Block::text(format!("(It was started by agent {name}, which has ended.)")));
+        to = above;
+    }
+}
+
+/// What an agent is called, and who started it.
+fn above(shared: &Shared, agent: &AgentId) -> (String, AgentId) {
+    let Some(job) = shared.jobs.any(&JobId::new(agent.as_str())) else {
+        return (agent.to_string(), AgentId::main());
+    };
+    let name = job.name.as_deref().unwrap_or(&job.title);
+    (format!("{agent} ({})", escape(name)), job.owner)
+}
+
+#[cfg(test)]
+#[path = "notice_tests.rs"]
+mod tests;

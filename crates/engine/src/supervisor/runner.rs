@@ -18,7 +18,7 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
 use super::door::{end, record};
-use super::{Row, Shared};
+use super::{Row, Shared, notice};
 use crate::store::{StoreError, Writer, load};
 
 /// How long the jobs of a failed agent may take to end.
@@ -73,10 +73,22 @@ pub(super) fn agent(
             }
         };
         guard.open = None;
-        if let Some(job) = job {
-            end(&guard.shared, &job, Outcome::Agent(Box::new(envelope))).await;
+        let shared = &guard.shared;
+        let Some(job) = job else { return };
+        let outcome = Outcome::Agent(Box::new(envelope));
+        if is_cut(shared, &job) {
+            // The person stopped the program, not the agent: the next process goes on with it.
+            record(shared, &job, outcome);
+        } else {
+            notice::hand_on(shared, &row).await;
+            end(shared, &job, outcome).await;
         }
     }
+}
+
+/// Whether an agent stops only because the session closes, and no call waits for it: its run is cut, not ended.
+pub(crate) fn is_cut(shared: &Shared, job: &JobId) -> bool {
+    shared.token.is_cancelled() && shared.jobs.is_in_background(job)
 }
 
 /// Whose end is not recorded yet.
@@ -119,7 +131,7 @@ fn bury(shared: &Shared, me: &AgentId, envelope: &Envelope) {
 
 /// Ends the jobs that the failed agent started.
 async fn stop_jobs(shared: &Shared, me: &AgentId) {
-    let jobs = shared.jobs.running_of(me);
+    let jobs = shared.jobs.bound_to(me);
     for job in &jobs {
         shared.jobs.stop(&job.id);
         // Nobody is left to be told.

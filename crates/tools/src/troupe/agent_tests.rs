@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use tokio::sync::watch;
 use troupe_core::block::text_of;
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::job::JobKind;
 use troupe_core::outcome::{EndReason, Ending, Envelope};
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, Release, SpawnError, Supervisor};
@@ -84,7 +85,11 @@ impl Supervisor for Stage {
                 id: "a1".into(),
                 owner: spawn.parent.clone(),
                 title: spawn.description.clone(),
-                is_agent: true,
+                kind: JobKind::Agent,
+                run: 1,
+                name: None,
+                model: None,
+                background: false,
                 call: Some(spawn.call.clone()),
                 output: "/s/a1".into(),
                 outcome: self.outcome.subscribe(),
@@ -123,7 +128,7 @@ fn brief() -> Value {
 #[tokio::test]
 async fn a_call_waits_for_its_agent_and_takes_the_outcome() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     stage.end(EndReason::Done, "There are 3.");
@@ -144,8 +149,8 @@ async fn every_parameter_reaches_the_supervisor() {
         "description": "d", "prompt": "p", "subagent_type": "explore",
         "model": "small", "cwd": "sub/../src"
     });
-    schema::check(&Agent::new().spec().input_schema, &input).unwrap();
-    Agent::new().call(&stage.cx(), input).await;
+    schema::check(&Agent::default().spec().input_schema, &input).unwrap();
+    Agent::default().call(&stage.cx(), input).await;
     let expected = Spawn {
         definition: Some("explore".into()),
         description: "d".into(),
@@ -162,7 +167,7 @@ async fn every_parameter_reaches_the_supervisor() {
     };
     assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
 
-    Agent::new().call(&stage.cx(), brief()).await;
+    Agent::default().call(&stage.cx(), brief()).await;
     let bare = stage.spawned.lock().unwrap().take().unwrap();
     assert_eq!((bare.definition, bare.model, bare.cwd, bare.name), (None, None, None, None));
 }
@@ -184,7 +189,7 @@ async fn a_refusal_is_an_error_in_the_supervisors_words() {
     ] {
         let stage = Stage::new();
         *stage.refusal.lock().unwrap() = Some(refusal);
-        let output = Agent::new().call(&stage.cx(), brief()).await;
+        let output = Agent::default().call(&stage.cx(), brief()).await;
         let text = text_of(&output.content);
         assert!(
             output.is_error && text.starts_with("No agent was started: ") && text.contains(words),
@@ -196,7 +201,7 @@ async fn a_refusal_is_an_error_in_the_supervisors_words() {
 #[tokio::test]
 async fn a_cancelled_call_stops_its_agent_and_keeps_what_it_said() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     cx.cancel.cancel();
@@ -213,7 +218,7 @@ async fn a_cancelled_call_stops_its_agent_and_keeps_what_it_said() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_will_not_end_does_not_hold_its_owner() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     cx.cancel.cancel();
     // Cancelled before the start: nothing is started.
     assert!(tool.call(&cx, brief()).await.is_error);
@@ -231,7 +236,7 @@ async fn an_agent_that_will_not_end_does_not_hold_its_owner() {
 #[tokio::test]
 async fn a_dropped_call_ends_its_agent() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     drop(call);
@@ -240,7 +245,7 @@ async fn a_dropped_call_ends_its_agent() {
 
 #[test]
 fn access_names_the_type() {
-    let access = |input| Agent::new().access(&place(), &input);
+    let access = |input| Agent::default().access(&place(), &input);
     assert_eq!(access(brief()), Ok(vec![Access::Spawn { agent: "general-purpose".into() }]));
     let named = json!({"description": "d", "prompt": "p", "subagent_type": "explore"});
     assert_eq!(access(named), Ok(vec![Access::Spawn { agent: "explore".into() }]));
@@ -252,7 +257,7 @@ fn access_names_the_type() {
 // proves: A11
 #[test]
 fn the_text_teaches_in_few_bytes_and_lists_no_types() {
-    let spec = Agent::new().spec.clone();
+    let spec = Agent::default().spec.clone();
     let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
     assert!(bytes <= 1800, "{bytes}");
     for taught in [

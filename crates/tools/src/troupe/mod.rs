@@ -4,5 +4,5 @@ mod agent;
 mod job;
 mod report;
 
-pub use agent::Agent;
+pub use agent::{Agent, AgentOptions};
 pub use job::{TaskOutput, TaskStop};

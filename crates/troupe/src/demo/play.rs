@@ -17,7 +17,7 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Background, Ceilings, Definitions, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -189,6 +189,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         pool: Filter::default(),
         limits: Limits::default(),
         ceilings: Ceilings::default(),
+        background: Background::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

@@ -13,7 +13,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting};
+use troupe_engine::session::{Background, Ceilings, Definitions, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -151,6 +151,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
             ..Limits::default()
         },
         ceilings: ceilings(&env),
+        background: background(&env, &settings),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);
@@ -260,6 +261,23 @@ fn ceilings(env: &Env) -> Ceilings {
         depth: depth.unwrap_or(usual.depth),
         calls: calls.filter(|calls| *calls > 0).unwrap_or(usual.calls),
         ..usual
+    }
+}
+
+fn background(env: &Env, settings: &Settings) -> Background {
+    let is_on = |variable, off: bool| {
+        env.switch(variable, off).unwrap_or_else(|bad| {
+            warn(bad);
+            false
+        })
+    };
+    let after = tools::number(env, &var::AUTO_BACKGROUND_AFTER_MS).map(std::time::Duration::from_millis);
+    let days = settings.session().cleanup_period_days.map(|days| days.value);
+    let usual = Background::default();
+    Background {
+        allowed: !is_on(&var::DISABLE_BACKGROUND_TASKS, false),
+        after: is_on(&var::AUTO_BACKGROUND_TASKS, false).then(|| after.unwrap_or(Background::AFTER)),
+        keep: days.map_or(usual.keep, |days| std::time::Duration::from_secs(days.saturating_mul(86_400))),
     }
 }
 

@@ -9,6 +9,7 @@ use troupe_engine::load::variables::{self as var, Variable};
 use troupe_engine::load::{Env, Settings};
 use troupe_tools::shell::Options;
 use troupe_tools::shell::sandbox::Sandboxing;
+use troupe_tools::troupe::AgentOptions;
 
 use crate::fault::warn;
 
@@ -17,7 +18,13 @@ const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
 pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
-    troupe_tools::builtin(Options { sandbox, ..options(env, settings) })
+    let options = Options { sandbox, ..options(env, settings) };
+    let by_default = env.switch(&var::BACKGROUND_AGENTS, false).unwrap_or_else(|bad| {
+        warn(bad);
+        false
+    });
+    let agents = AgentOptions { background: options.background, by_default };
+    troupe_tools::builtin_with(options, agents)
 }
 
 fn options(env: &Env, settings: &Settings) -> Options {

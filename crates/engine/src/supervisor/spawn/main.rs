@@ -1,11 +1,10 @@
 //! The main agent of a session: a new one, or one that goes on.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::def::AgentDef;
-use troupe_core::entry::{Body, Entry, FORMAT, Header, Setting};
+use troupe_core::entry::{Body, FORMAT, Header, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, EntryId, SessionId};
 use troupe_core::outcome::{EndReason, Envelope};
@@ -15,10 +14,12 @@ use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
 use super::record::{keep, specs, writer};
+use super::revive::Revived;
+use super::scan::{self, Scan};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
-use crate::store::{Rendered, Restored, StoreError, load};
+use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared, runner};
 
@@ -48,6 +49,7 @@ pub(crate) async fn open_main(
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
     let pool = shared.main_pool();
     let rendered = render_main(shared, &def, &pool);
+    let mut told = Told::default();
     let (header, writer, rendered) = match (start, restored) {
         (Start::Resume(id), None) => return Err(OpenError::Unknown(id.clone())),
         (Start::New(id), Some(_)) => return Err(OpenError::Exists(id.clone())),
@@ -84,6 +86,7 @@ pub(crate) async fn open_main(
             if header.format > FORMAT {
                 return Err(OpenError::TooNew { session: id.clone(), found: header.format, known: FORMAT });
             }
+            told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
             let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
             (header, resumed, kept.unwrap_or(rendered))
@@ -92,15 +95,19 @@ pub(crate) async fn open_main(
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
-    drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
-    let prompt_waits = !drain.is_empty();
+    let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
+    shared.enter(actor.row());
+    shared.bus.tell(&me, EventKind::Opened(header));
+    let mut revived = Revived::default();
     if resumed {
-        rebook(shared, &actor, &account).await;
+        scan::book(shared, actor.transcript());
+        let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
+        revived = Revived::of(shared, scan).await;
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), &config.leave).await?;
     } else {
@@ -108,7 +115,8 @@ pub(crate) async fn open_main(
     }
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
-    let pending = prompt_waits || unfinished;
+    revived.begin(shared).await;
+    let pending = unfinished || !actor.row().inbox.list().is_empty();
     if unfinished {
         // Its end is told, also when all that is left is to answer what was under way.
         actor.begin_run();
@@ -121,8 +129,6 @@ pub(crate) async fn open_main(
     }
     let last_end = if pending { None } else { actor.last_end() };
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
-    shared.enter(actor.row());
-    shared.bus.tell(&me, EventKind::Opened(header));
     actor.tell_faulty_rules();
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
     Ok(Opened { resumed, pending, last_end, before })
@@ -164,32 +170,6 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
     }
 }
 
-/// Books again what an earlier process spent on this session, sub-agents included (E4).
-async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
-    let mut transcripts: Vec<Arc<Entry>> = actor.transcript().entries().to_vec();
-    let folder = shared.paths.folder().join("subagents");
-    for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = file.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let Some(agent) = name.strip_prefix("agent-").and_then(|name| name.strip_suffix(".jsonl")) else {
-            continue;
-        };
-        let key = shared.paths.transcript(&AgentId::new(agent));
-        let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
-        if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
-            transcripts.extend(transcript.entries().iter().cloned());
-        }
-    }
-    for entry in transcripts {
-        if let Body::Assistant { model, usage, .. } = &entry.body {
-            let info = shared.parts.model.info(model);
-            let cost = info.price.map_or(0.0, |price| price.of(usage));
-            account.book(usage, cost);
-            shared.book(|totals| totals.book(&info, usage, cost, 0));
-        }
-    }
-}
-
 impl Actor {
     /// Takes over what this run asks for, where it differs from what the session had. A mode that lets more
     /// pass is not carried into a new run by itself.
@@ -224,9 +204,6 @@ impl Actor {
 
     /// How the last run ended.
     fn last_end(&self) -> Option<Envelope> {
-        self.transcript().entries().iter().rev().find_map(|entry| match &entry.body {
-            Body::Closed(envelope) => Some((**envelope).clone()),
-            _ => None,
-        })
+        self.transcript().last_end().cloned()
     }
 }

@@ -1,9 +1,13 @@
 //! How agents come to be: the main one, and any other. One path; the bookkeeping is done once.
 
 mod child;
+mod launch;
 mod main;
 mod opening;
 mod record;
+mod reopen;
+mod revive;
+mod scan;
 
 pub(crate) use child::open_child;
 pub(crate) use main::{Opened, open_main};
