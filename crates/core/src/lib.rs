@@ -22,6 +22,7 @@ mod path_text;
 pub mod policy;
 pub mod pool;
 pub mod ports;
+pub mod progress;
 pub mod prompt;
 pub mod schedule;
 pub mod schema;

@@ -1,5 +1,7 @@
 //! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
 
+mod jobs;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +10,13 @@ use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
-use troupe_core::ids::{AgentId, CallId, EntryId, InputId, JobId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, EntryId, InputId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
-use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
@@ -305,6 +306,7 @@ impl Session {
             }
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
+        background::tidy(&shared);
         Ok(Self { shared, warnings, opened, _lease: lease })
     }
 
@@ -464,52 +466,6 @@ impl Session {
     /// What the session has spent.
     pub fn totals(&self) -> Totals {
         self.shared.totals()
-    }
-
-    /// Asks a running job of any agent to end; whether there was one.
-    pub fn stop_job(&self, job: &JobId) -> bool {
-        self.shared.jobs.stop(job)
-    }
-
-    /// Ends all running jobs; how many there were.
-    pub fn stop_all(&self) -> usize {
-        let jobs = self.shared.jobs.list();
-        jobs.iter().filter(|listed| self.shared.jobs.stop(&listed.job.id)).count()
-    }
-
-    /// Has the call that waits for a job let go of it: the job goes on in the background, and its owner is told of its
-    /// end. Whether there was such a call.
-    pub fn detach(&self, job: &JobId) -> bool {
-        self.let_go(|waited| waited.id == *job) > 0
-    }
-
-    /// The same by the call, or for all calls; how many there were.
-    pub fn detach_call(&self, call: Option<&CallId>) -> usize {
-        self.let_go(|waited| call.is_none() || waited.call.as_ref() == call)
-    }
-
-    fn let_go(&self, wanted: impl Fn(&Job) -> bool) -> usize {
-        if self.shared.config.background.allowed { self.shared.jobs.ask_to_let_go(wanted) } else { 0 }
-    }
-
-    /// Jobs that run, and those that ended a short while ago, the oldest first.
-    pub fn jobs(&self) -> Vec<Listed> {
-        self.shared.jobs.list()
-    }
-
-    /// Says whether a screen shows a job: then it is listed longer after its end.
-    pub fn retain(&self, job: &JobId, shown: bool) {
-        self.shared.jobs.retain(job, shown);
-    }
-
-    /// A job of any agent, running or ended a short while ago.
-    pub fn job(&self, job: &JobId) -> Option<Job> {
-        self.shared.jobs.any(job)
-    }
-
-    /// Running jobs that no call waits for.
-    pub fn background_jobs(&self) -> Vec<Job> {
-        self.shared.jobs.running_in_background()
     }
 
     /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is

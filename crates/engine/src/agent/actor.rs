@@ -249,6 +249,7 @@ impl Actor {
         let entry = self.writer.append(body).await?;
         if let Some(entry) = &entry {
             self.row.publish(Arc::clone(self.writer.transcript().state()));
+            self.note(entry);
             if matches!(entry.body, Body::Set(Setting::Mode(_))) {
                 self.shared.standing.touch();
             }
@@ -273,7 +274,10 @@ impl Actor {
         if self.slot.is_none() {
             let slots = Arc::clone(&self.shared.slots);
             tokio::select! {
-                slot = slots.acquire_owned() => self.slot = slot.ok(),
+                slot = slots.acquire_owned() => {
+                    self.slot = slot.ok();
+                    self.row.begin();
+                }
                 () = self.token.cancelled() => return Err(Halt::Cancelled),
             }
         }

@@ -13,6 +13,7 @@ mod gate;
 mod lost;
 mod passed;
 mod plan;
+mod progress;
 mod report;
 pub(crate) mod resolve;
 mod sample;

@@ -5,6 +5,7 @@ mod decisions;
 mod index;
 mod jsonl;
 mod lease;
+pub(crate) mod outputs;
 mod paths;
 pub(crate) mod private;
 mod told;

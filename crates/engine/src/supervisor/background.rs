@@ -9,6 +9,7 @@ use troupe_core::ids::AgentId;
 use troupe_core::ports::supervisor::Job;
 
 use super::Shared;
+use crate::store::outputs;
 
 /// After this a person is shown that the job can go to the background.
 const HINT: Duration = Duration::from_secs(2);
@@ -76,6 +77,16 @@ pub(super) fn watch(shared: &Arc<Shared>, job: &Job) {
         }
     };
     shared.run(task);
+}
+
+/// Removes outputs of sessions that ended long ago, beside the work.
+pub(crate) fn tidy(shared: &Arc<Shared>) {
+    let root = shared.config.place.root.clone();
+    let (own, keep) = (shared.paths.session().clone(), shared.config.background.keep);
+    shared.run(async move {
+        // It fails only with the runtime.
+        let _ = tokio::task::spawn_blocking(move || outputs::sweep(&root, &own, keep)).await;
+    });
 }
 
 /// A person has something urgent to say to the agent: whatever it waits for is let go.

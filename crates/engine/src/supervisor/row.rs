@@ -1,9 +1,11 @@
 //! What the supervisor knows of one live agent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
 use troupe_core::policy::Asker;
+use troupe_core::progress::Progress;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
@@ -17,6 +19,8 @@ pub(crate) struct Row {
     /// The text of its first prompt, to tell an agent that calls itself again with the same job.
     pub(crate) job: String,
     state: Mutex<Arc<AgentState>>,
+    progress: Mutex<Progress>,
+    began: AtomicBool,
 }
 
 impl Row {
@@ -27,12 +31,28 @@ impl Row {
         job: String,
         state: Arc<AgentState>,
     ) -> Self {
-        Self { header, inbox, account, job, state: Mutex::new(state) }
+        let state = Mutex::new(state);
+        Self { header, inbox, account, job, state, progress: Mutex::default(), began: AtomicBool::new(false) }
     }
 
     /// Its state, as it last told.
     pub(crate) fn state(&self) -> Arc<AgentState> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How far it is; what `take` makes of it.
+    pub(crate) fn progress<T>(&self, take: impl FnOnce(&mut Progress) -> T) -> T {
+        take(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It got its turn.
+    pub(crate) fn begin(&self) {
+        self.began.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ever had its turn.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.began.load(Ordering::Relaxed)
     }
 
     /// Who asks when it asks.

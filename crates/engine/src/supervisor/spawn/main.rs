@@ -31,6 +31,8 @@ pub(crate) struct Opened {
     pub(crate) last_end: Option<Envelope>,
     /// The last entry before it began to work.
     pub(crate) before: Option<EntryId>,
+    /// The same of the agents that go on.
+    pub(crate) revived: Vec<(AgentId, Option<EntryId>)>,
 }
 
 /// Opens the main agent of a session.
@@ -115,6 +117,7 @@ pub(crate) async fn open_main(
     }
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    let before_revived = revived.before();
     revived.begin(shared).await;
     let pending = unfinished || !actor.row().inbox.list().is_empty();
     if unfinished {
@@ -131,7 +134,7 @@ pub(crate) async fn open_main(
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     actor.tell_faulty_rules();
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
-    Ok(Opened { resumed, pending, last_end, before })
+    Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
 
 fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {

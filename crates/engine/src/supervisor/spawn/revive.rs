@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::{AgentId, EntryId, JobId};
 use troupe_core::job::{JobKind, notice as notice_id};
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
@@ -97,6 +97,12 @@ impl Revived {
         if hold == Hold::Notified {
             self.untold.push(Untold { job, outcome });
         }
+    }
+
+    /// The agents that go on, each with the last entry before it does.
+    pub(super) fn before(&self) -> Vec<(AgentId, Option<EntryId>)> {
+        let last = |actor: &Actor| actor.transcript().last_id().cloned();
+        self.actors.iter().map(|(actor, _)| (actor.row().header.agent.clone(), last(actor))).collect()
     }
 
     /// Tells what is to be told, and sets the agents to work.
