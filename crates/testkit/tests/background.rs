@@ -99,8 +99,6 @@ async fn a_background_agent_is_told_of_once_and_wakes_its_owner() {
     let sent = &results(&session).await[0];
     assert_eq!((&sent["status"], &sent["agentId"]), (&"async_launched".into(), &id.as_str().into()));
     let output = std::path::PathBuf::from(sent["outputFile"].as_str().unwrap());
-    let transcript = world.folder().join("x");
-    let _ = transcript;
     let target = std::fs::read_link(&output).unwrap();
     assert!(target.ends_with(format!("subagents/agent-{id}.jsonl")), "{}", target.display());
     model.reached("go").await;
