@@ -474,14 +474,23 @@ impl Model for Lead {
 }
 
 /// Waits until so many notices were read, and gives them by job.
-async fn all_told(session: &Session, count: usize) -> BTreeMap<JobId, Vec<String>> {
+async fn all_told(
+    session: &Session,
+    events: &mut Subscription,
+    count: usize,
+) -> BTreeMap<JobId, Vec<String>> {
     let wait = async {
         loop {
+            match events.next().await {
+                Heard::Event(event) if event.agent.is_main() && matches!(event.kind, EventKind::Ended(_)) => {
+                }
+                Heard::Closed => return Vec::new(),
+                Heard::Event(_) | Heard::Missed(_) => continue,
+            }
             let told = notices(session).await;
             if told.len() >= count && session.waiting(&AgentId::main()).is_empty() {
                 return told;
             }
-            tokio::task::yield_now().await;
         }
     };
     let mut by_job: BTreeMap<JobId, Vec<String>> = BTreeMap::new();
@@ -501,6 +510,7 @@ async fn two_hundred_ends_at_any_point_of_the_leads_cycle_are_each_told_once() {
     // All are at work at once.
     world.config.ceilings.live_agents = AGENTS + 1;
     let session = world.start().await;
+    let mut events = session.subscribe(false);
     let mut order: Vec<usize> = (0..AGENTS).collect();
     fastrand::Rng::with_seed(7).shuffle(&mut order);
     let (first, rest) = order.split_at(AGENTS / 2);
@@ -516,7 +526,7 @@ async fn two_hundred_ends_at_any_point_of_the_leads_cycle_are_each_told_once() {
             tokio::task::yield_now().await;
         }
     }
-    let told = all_told(&session, AGENTS).await;
+    let told = all_told(&session, &mut events, AGENTS).await;
     assert_eq!(told.len(), AGENTS);
     assert!(told.values().all(|texts| texts.len() == 1 && texts[0].contains("<result>done ")), "{told:?}");
     session.close(CLOSE).await;
@@ -532,6 +542,7 @@ async fn a_stop_that_meets_an_end_gives_one_of_the_two_in_a_thousand_races() {
     world.config.leave.mode = Some(Mode::BypassPermissions);
     world.config.ceilings.live_agents = EACH + 1;
     let session = world.start().await;
+    let mut events = session.subscribe(false);
     for round in 0..ROUNDS {
         let numbers = round * EACH..(round + 1) * EACH;
         say(&session, round, &format!("start {}..{}", numbers.start, numbers.end)).await;
@@ -554,7 +565,7 @@ async fn a_stop_that_meets_an_end_gives_one_of_the_two_in_a_thousand_races() {
         });
         stops.await;
         ends.await.unwrap();
-        let told = all_told(&session, (round + 1) * EACH).await;
+        let told = all_told(&session, &mut events, (round + 1) * EACH).await;
         for job in jobs {
             let ending = job.ended().await.ending();
             let word = if ending == Ending::Completed { "completed" } else { "stopped" };

@@ -271,7 +271,8 @@ impl Actor {
     /// house can't dead-lock.
     pub(super) async fn hold_slot(&mut self) -> Result<(), Halt> {
         self.begin_run();
-        if self.slot.is_none() {
+        // A person waits for the main agent: it does not queue behind those that it started.
+        if self.slot.is_none() && !self.me().is_main() {
             let slots = Arc::clone(&self.shared.slots);
             tokio::select! {
                 slot = slots.acquire_owned() => {
