@@ -104,9 +104,9 @@ impl Idle {
                 | EndReason::NoProgress,
             ) => Self::Limit,
             Some(EndReason::Interrupted | EndReason::Cancelled) => Self::Interrupted,
-            Some(
-                EndReason::Model | EndReason::PromptTooLong | EndReason::Store | EndReason::Stalled,
-            ) => Self::Failed,
+            Some(EndReason::Model | EndReason::PromptTooLong | EndReason::Store | EndReason::Stalled) => {
+                Self::Failed
+            }
         }
     }
 
@@ -136,6 +136,10 @@ pub enum JobChange {
         call: Option<CallId>,
         /// Whether no call waits for it.
         background: bool,
+        /// Whether that call has its result, as after a restart.
+        answered: bool,
+        /// What an agent is to do.
+        prompt: Option<String>,
     },
     /// Its waiter let go.
     Backgrounded,

@@ -48,6 +48,13 @@ pub struct Prompt {
     pub starts_turn: bool,
 }
 
+impl Prompt {
+    /// Whether whatever its reader waits for is to be let go for it (A7).
+    pub fn is_urgent(&self) -> bool {
+        self.when == When::Now && self.from == Origin::Human
+    }
+}
+
 /// How urgent a prompt is: `Now` before `Next` before `Later`, in order of arrival within each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::block::{Block, Blocks, text_of};
 use crate::entry::{Body, Entry, Header, Origin, Setting, Stop};
 use crate::ids::{CallId, EntryId, InputId};
+use crate::outcome::Envelope;
 use crate::ports::model::{Message, Role};
 use crate::state::AgentState;
 use crate::usage::Usage;
@@ -212,6 +213,34 @@ impl Transcript {
     /// Whether a call of this id is known.
     pub fn has_call(&self, call: &CallId) -> bool {
         self.calls.contains_key(call)
+    }
+
+    /// The input with which a call was started, where that is another than the model's.
+    pub fn started_input(&self, call: &CallId) -> Option<&serde_json::Value> {
+        let at = self.calls.get(call)?.started?;
+        match &self.entries.get(at)?.body {
+            Body::Started { input, .. } => input.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether a call has its result.
+    pub fn is_answered(&self, call: &CallId) -> bool {
+        self.calls.get(call).is_some_and(|call| call.result.is_some())
+    }
+
+    /// Runs that ended.
+    pub fn ends(&self) -> u32 {
+        let ends = self.entries.iter().filter(|entry| matches!(entry.body, Body::Closed(_)));
+        u32::try_from(ends.count()).unwrap_or(u32::MAX)
+    }
+
+    /// How the last run that ended did so.
+    pub fn last_end(&self) -> Option<&Envelope> {
+        self.entries.iter().rev().find_map(|entry| match &entry.body {
+            Body::Closed(envelope) => Some(&**envelope),
+            _ => None,
+        })
     }
 
     /// The entry of the reply that made a call.

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
+use troupe_core::entry::Origin;
 use troupe_core::ids::InputId;
 use troupe_core::input::{Prompt, When};
 use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record};
@@ -47,6 +48,8 @@ pub(crate) struct Inbox {
     key: Key,
     queue: Mutex<Queue>,
     poke: Notify,
+    /// Whether a person's urgent prompt waits.
+    urgent: watch::Sender<bool>,
     control: mpsc::Sender<Control>,
 }
 
@@ -68,7 +71,14 @@ pub(crate) struct Drain {
 impl Inbox {
     pub(crate) fn open(journal: Arc<dyn Journal>, key: Key) -> Drain {
         let (control, receiver) = mpsc::channel(CONTROL);
-        let inbox = Self { journal, key, queue: Mutex::default(), poke: Notify::new(), control };
+        let inbox = Self {
+            journal,
+            key,
+            queue: Mutex::default(),
+            poke: Notify::new(),
+            urgent: watch::Sender::new(false),
+            control,
+        };
         Drain { inbox: Arc::new(inbox), control: receiver }
     }
 
@@ -93,7 +103,8 @@ impl Inbox {
             if queue.closed {
                 return Err(InboxError::Gone);
             }
-            if queue.prompts.len() >= CAPACITY {
+            // There are no more notices than jobs, and none may be lost.
+            if queue.prompts.len() >= CAPACITY && !matches!(prompt.from, Origin::Job(_)) {
                 return Err(InboxError::Full);
             }
             if queue.prompts.iter().any(|waiting| waiting.id == prompt.id) {
@@ -108,7 +119,7 @@ impl Inbox {
             let wanted = wanted();
             let taken = wanted && !queue.closed;
             if taken {
-                place(&mut queue.prompts, prompt);
+                self.put(&mut queue, prompt);
             }
             (wanted, taken)
         };
@@ -160,6 +171,37 @@ impl Inbox {
         Ok(marks.last().unwrap_or(false))
     }
 
+    /// Adds what could not be made durable and can be found out again by a later process.
+    pub(crate) fn send_unwritten(&self, prompt: Prompt) {
+        {
+            let mut queue = self.queue();
+            if queue.prompts.iter().any(|waiting| waiting.id == prompt.id) {
+                return;
+            }
+            self.put(&mut queue, prompt);
+        }
+        self.poke.notify_one();
+    }
+
+    fn put(&self, queue: &mut Queue, prompt: Prompt) {
+        if prompt.is_urgent() {
+            self.urgent.send_replace(true);
+        }
+        place(&mut queue.prompts, prompt);
+    }
+
+    /// Whether a person's prompt waits for which whatever the agent waits for is to be let go.
+    pub(crate) fn is_urgent(&self) -> bool {
+        *self.urgent.borrow()
+    }
+
+    /// Waits until one does.
+    pub(crate) async fn urged(&self) {
+        let mut urgent = self.urgent.subscribe();
+        // The sender lives as long as this does.
+        let _ = urgent.wait_for(|urgent| *urgent).await;
+    }
+
     /// What waits, in the order in which it will be read.
     pub(crate) fn list(&self) -> Vec<Prompt> {
         self.queue().prompts.iter().cloned().collect()
@@ -199,15 +241,19 @@ impl Inbox {
 }
 
 impl Drain {
-    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript.
-    pub(crate) async fn restore(&self, transcript: &Transcript) -> Result<(), JournalError> {
+    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript. Gives the ids of all
+    /// that ever came.
+    pub(crate) async fn restore(&self, transcript: &Transcript) -> Result<Vec<InputId>, JournalError> {
         let mut waiting: Vec<Prompt> = Vec::new();
+        let mut all = Vec::new();
         for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
             let Found::Record(_, Record(lines)) = found else { continue };
             for mut line in lines {
                 if let Some(prompt) =
                     line.remove("prompt").and_then(|value| serde_json::from_value(value).ok())
                 {
+                    let prompt: Prompt = prompt;
+                    all.push(prompt.id.clone());
                     waiting.push(prompt);
                 } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
                     waiting.retain(|prompt| prompt.id.as_str() != id);
@@ -217,10 +263,10 @@ impl Drain {
         for prompt in waiting {
             let mut queue = self.inbox.queue();
             if !transcript.has_read(&prompt.id) && !queue.prompts.iter().any(|there| there.id == prompt.id) {
-                place(&mut queue.prompts, prompt);
+                self.inbox.put(&mut queue, prompt);
             }
         }
-        Ok(())
+        Ok(all)
     }
 
     /// Takes what may be read now. In mid-turn that is what can't wait until the turn's end; else everything
@@ -233,7 +279,9 @@ impl Drain {
             let next = queue.iter().skip(end).position(|prompt| prompt.starts_turn);
             end = next.map_or(queue.len(), |next| end + next + 1);
         }
-        queue.drain(..end).collect()
+        let taken: Vec<Prompt> = queue.drain(..end).collect();
+        self.inbox.urgent.send_replace(queue.iter().any(Prompt::is_urgent));
+        taken
     }
 
     /// Whether anything waits.
@@ -244,7 +292,7 @@ impl Drain {
 
 /// `Now` before `Next` before `Later`; in order of arrival within each, a person before a notice.
 fn place(queue: &mut VecDeque<Prompt>, prompt: Prompt) {
-    let rank = |prompt: &Prompt| (prompt.when, !matches!(prompt.from, troupe_core::entry::Origin::Human));
+    let rank = |prompt: &Prompt| (prompt.when, !matches!(prompt.from, Origin::Human));
     let at = queue.iter().rposition(|waiting| rank(waiting) <= rank(&prompt)).map_or(0, |at| at + 1);
     queue.insert(at, prompt);
 }

@@ -1,5 +1,7 @@
 //! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
 
+mod jobs;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Effort, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::event::Phase;
-use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, EntryId, InputId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
@@ -28,7 +30,9 @@ use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
 use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
-use crate::supervisor::{Shared, spawn};
+pub use crate::supervisor::background::Background;
+pub use crate::supervisor::jobs::Listed;
+use crate::supervisor::{Shared, background, spawn};
 
 pub use crate::supervisor::spawn::ResumeError;
 
@@ -106,6 +110,8 @@ pub struct Config {
     pub models: Models,
     /// What keeps agents from hanging and from running away.
     pub guards: Guards,
+    /// What may run in the background.
+    pub background: Background,
     /// The program's version, for the transcripts.
     pub version: String,
 }
@@ -337,6 +343,7 @@ impl Session {
             }
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
+        background::tidy(&shared);
         Ok(Self { shared, warnings, opened, _lease: lease })
     }
 
@@ -447,7 +454,12 @@ impl Session {
 
     async fn prompt(&self, to: &AgentId, prompt: Prompt) -> Result<(), SendError> {
         let row = self.shared.row(to).ok_or_else(|| SendError::Unknown(to.clone()))?;
-        Ok(row.inbox.send(prompt).await?)
+        let urgent = prompt.is_urgent();
+        row.inbox.send(prompt).await?;
+        if urgent {
+            background::urge(&self.shared, to);
+        }
+        Ok(())
     }
 
     /// What waits for an agent, in the order in which it will be read; also for one that has ended in this process.
@@ -495,17 +507,6 @@ impl Session {
         self.shared.totals()
     }
 
-    /// Asks a running job of any agent to end; whether there was one. An agent that was stopped so is taken up again
-    /// by [`Session::resume_agent`] alone.
-    pub fn stop_job(&self, job: &JobId) -> bool {
-        let agent = self.shared.row(&AgentId::new(job.as_str())).filter(|row| !row.header.agent.is_main());
-        let stopped = self.shared.jobs.stop(job);
-        if let Some(row) = agent.filter(|_| stopped) {
-            self.shared.mark_stopped(&row);
-        }
-        stopped
-    }
-
     /// Takes an agent up again that has ended, whoever stopped it: with all that it knows, in the background, for
     /// the agent that started it.
     ///
@@ -513,16 +514,6 @@ impl Session {
     /// See [`ResumeError`]; the prompt was not taken then.
     pub async fn resume_agent(&self, agent: &AgentId, prompt: Prompt) -> Result<(), ResumeError> {
         spawn::resume_by_person(&self.shared, agent, prompt).await
-    }
-
-    /// A job of any agent, running or ended a short while ago.
-    pub fn job(&self, job: &JobId) -> Option<troupe_core::ports::supervisor::Job> {
-        self.shared.jobs.any(job)
-    }
-
-    /// Running jobs that no call waits for.
-    pub fn background_jobs(&self) -> Vec<troupe_core::ports::supervisor::Job> {
-        self.shared.jobs.running_in_background()
     }
 
     /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is

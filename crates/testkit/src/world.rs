@@ -22,7 +22,9 @@ use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::guards::Guards;
 use troupe_engine::journal::MemoryJournal;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{
+    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -122,6 +124,7 @@ impl World {
             ceilings: Ceilings::default(),
             watching: Watching::default(),
             guards: Guards::default(),
+            background: Background::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

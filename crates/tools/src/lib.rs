@@ -17,9 +17,14 @@ pub use shell::Options;
 /// All built-in tools, in the order in which the model is told of them. The order is part of the prefix that
 /// a cache sees, so it is fixed.
 pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
+    builtin_with(options, troupe::AgentOptions::default())
+}
+
+/// The same, with what the settings say of agents.
+pub fn builtin_with(options: Options, agents: troupe::AgentOptions) -> Vec<Arc<dyn Tool>> {
     let read_back = options.read_back_chars;
     let mut tools: Vec<Arc<dyn Tool>> = vec![
-        Arc::new(troupe::Agent::new()),
+        Arc::new(troupe::Agent::new(agents)),
         Arc::new(question::AskUserQuestion::default()),
         Arc::new(shell::Bash::new(options.clone())),
         Arc::new(plan::EnterPlanMode::default()),

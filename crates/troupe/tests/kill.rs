@@ -260,6 +260,11 @@ fn check(stage: &Stage, plan: &Plan, straight: &Record, kills: usize) -> usize {
         let (reply, block) = start.strip_prefix("toolu_main_").unwrap().split_once('_').unwrap();
         record.is_lost(&(String::new(), reply.parse().unwrap(), block.parse().unwrap()))
     };
+    // An agent that went on says in its report what it knows that it did.
+    let tells_of_lost = |call: &Call| {
+        let inner = format!("toolu_main_{}_{}", call.1, call.2);
+        call.0.is_empty() && record.calls.keys().any(|below| below.0 == inner && record.is_lost(below))
+    };
     let mut lost = BTreeSet::new();
     let mut unsure = BTreeSet::new();
     for (call, input) in &straight.calls {
@@ -272,7 +277,7 @@ fn check(stage: &Stage, plan: &Plan, straight: &Record, kills: usize) -> usize {
             lost.insert((call.0.clone(), call.1));
             // Whoever reads what it may have written finds one or the other.
             unsure.extend(file);
-        } else if file.is_none_or(|file| !unsure.contains(file)) {
+        } else if file.is_none_or(|file| !unsure.contains(file)) && !tells_of_lost(call) {
             assert_eq!(record.results.get(call), straight.results.get(call), "{call:?}");
         }
         assert!(record.results.contains_key(call), "{call:?} has no result");

@@ -155,6 +155,11 @@ impl Projection {
         }
     }
 
+    /// An entry of a sub-agent that came before this run.
+    pub(crate) fn pass_over_child(&mut self, entry: &Entry) {
+        self.seen.insert(entry.id.clone());
+    }
+
     fn enter(&mut self, agent: &AgentId, mode: Mode) {
         if agent.is_main() {
             self.mode = mode;

@@ -9,6 +9,7 @@ use troupe_core::block::Block;
 use troupe_core::entry::{Body, Entry, FORMAT, Header, Origin, Stop};
 use troupe_core::event::{Event, EventKind, Idle, JobChange, Phase};
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::job::JobKind;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::Job;
@@ -87,7 +88,10 @@ fn job(id: &str) -> (Job, watch::Sender<Option<Outcome>>) {
         id: id.into(),
         owner: AgentId::main(),
         title: "make".into(),
-        is_agent: false,
+        kind: JobKind::Shell,
+        run: 1,
+        name: None,
+        model: None,
         background: false,
         call: Some("t1".into()),
         output: "/out".into(),
@@ -123,8 +127,14 @@ fn a_child_stands_under_the_call_of_the_nearest_agent_that_has_one_and_an_unknow
 fn a_paused_agent_is_told_of_when_it_holds_and_when_it_goes_on() {
     let mut projection = projection();
     hear(&mut projection, "a1", EventKind::Opened(header("a1", "main", Some("t1"))));
-    let started =
-        JobChange::Started { title: "look".into(), agent: true, call: Some("t1".into()), background: false };
+    let started = JobChange::Started {
+        title: "look".into(),
+        agent: true,
+        call: Some("t1".into()),
+        background: false,
+        answered: false,
+        prompt: None,
+    };
     hear(&mut projection, "main", EventKind::Job("a1".into(), started));
     let mut patches = Vec::new();
     for phase in [Phase::Sampling, Phase::Paused, Phase::Paused, Phase::Calling, Phase::Ended] {
@@ -194,8 +204,14 @@ fn an_end_that_was_missed_is_told_all_the_same() {
 fn a_call_s_answer_ends_the_agent_it_waited_for() {
     let mut projection = projection();
     hear(&mut projection, "a1", EventKind::Opened(header("a1", "main", Some("t1"))));
-    let started =
-        JobChange::Started { title: "help".into(), agent: true, call: Some("t1".into()), background: false };
+    let started = JobChange::Started {
+        title: "help".into(),
+        agent: true,
+        call: Some("t1".into()),
+        background: false,
+        answered: false,
+        prompt: None,
+    };
     let told = hear(&mut projection, "main", EventKind::Job("a1".into(), started));
     assert_eq!(told[0]["subagent_type"], "helper");
     let blocks = Arc::from([Block::result("t1".into(), "ok", false)]);

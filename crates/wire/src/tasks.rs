@@ -15,6 +15,30 @@ use troupe_core::usage::Usage;
 use crate::frames::{self, Task};
 use crate::projection::Due;
 
+/// What is told of a job as it starts.
+struct About<'a> {
+    title: &'a str,
+    is_agent: bool,
+    call: Option<&'a CallId>,
+    background: bool,
+    answered: bool,
+    prompt: Option<&'a str>,
+}
+
+impl<'a> About<'a> {
+    /// A job that runs in the background.
+    fn found(job: &'a Job) -> Self {
+        Self {
+            title: &job.title,
+            is_agent: job.is_agent(),
+            call: job.call.as_ref(),
+            background: true,
+            answered: true,
+            prompt: None,
+        }
+    }
+}
+
 /// The jobs that the host was told of and that have not ended.
 pub(crate) struct Tasks {
     session: String,
@@ -39,12 +63,19 @@ impl Tasks {
         job: &dyn Fn(&JobId) -> Option<Job>,
     ) -> Vec<Due> {
         match change {
-            JobChange::Started { title, agent, call, background } => {
-                let about = (title.as_str(), *agent, call.as_ref(), *background);
-                self.start(owner, id, about, at, header, job(id).as_ref())
+            JobChange::Started { title, agent, call, background, answered, prompt } => {
+                let about = About {
+                    title,
+                    is_agent: *agent,
+                    call: call.as_ref(),
+                    background: *background,
+                    answered: *answered,
+                    prompt: prompt.as_deref(),
+                };
+                self.start(owner, id, &about, at, header, job(id).as_ref())
             }
             JobChange::Backgrounded => self.background(owner, id, at, header, job),
-            JobChange::Ended(outcome) => self.end(id, outcome, at),
+            JobChange::Ended(outcome) => self.ended(id, outcome, at),
         }
     }
 
@@ -52,7 +83,7 @@ impl Tasks {
         &mut self,
         owner: &AgentId,
         id: &JobId,
-        (title, is_agent, call, background): (&str, bool, Option<&CallId>, bool),
+        about: &About<'_>,
         at: Time,
         header: Option<&Header>,
         job: Option<&Job>,
@@ -62,20 +93,24 @@ impl Tasks {
         }
         let task = Task {
             id: id.to_string(),
-            description: title.to_owned(),
-            is_agent,
+            description: about.title.to_owned(),
+            is_agent: about.is_agent,
             definition: header.map(|header| header.definition.clone()),
-            call: call.map(ToString::to_string),
+            call: about.call.map(ToString::to_string),
+            prompt: about.prompt.map(str::to_owned),
             parent: (!owner.is_main()).then(|| owner.to_string()),
             depth: header.map(|header| header.depth),
             output: job.map(|job| job.output.display().to_string()).unwrap_or_default(),
-            background,
+            background: about.background,
+            answered: about.answered,
+            end: None,
             paused: false,
             began: at,
             tool_uses: 0,
             tokens: 0,
         };
         let mut due = vec![Due::Frame(frames::started(&self.session, &task))];
+        let background = task.background;
         self.open.insert(id.clone(), task);
         if background {
             due.push(self.list());
@@ -94,8 +129,7 @@ impl Tasks {
         let Some(task) = self.open.get_mut(id) else {
             // A shell that a call waited for is only told of once the call lets go.
             let Some(found) = job(id) else { return Vec::new() };
-            let about = (found.title.as_str(), found.is_agent, found.call.as_ref(), true);
-            return self.start(owner, id, about, at, header, Some(&found));
+            return self.start(owner, id, &About::found(&found), at, header, Some(&found));
         };
         if std::mem::replace(&mut task.background, true) {
             return Vec::new();
@@ -121,8 +155,18 @@ impl Tasks {
         vec![Due::Frame(frame)]
     }
 
-    /// The job ended.
-    pub(crate) fn end(&mut self, id: &JobId, outcome: &Outcome, at: Time) -> Vec<Due> {
+    /// The job ended. A host is told only after the result of the call that sent it off.
+    fn ended(&mut self, id: &JobId, outcome: &Outcome, at: Time) -> Vec<Due> {
+        match self.open.get_mut(id) {
+            Some(task) if task.background && task.call.is_some() && !task.answered => {
+                task.end = Some((outcome.clone(), at));
+                Vec::new()
+            }
+            _ => self.end(id, outcome, at),
+        }
+    }
+
+    fn end(&mut self, id: &JobId, outcome: &Outcome, at: Time) -> Vec<Due> {
         self.closed.remove(id);
         let Some(task) = self.open.remove(id) else { return Vec::new() };
         let mut due: Vec<Due> =
@@ -164,11 +208,18 @@ impl Tasks {
         }
     }
 
-    /// A call was answered: a job that it waited for has ended, heard or not.
+    /// A call was answered: a job that it waited for has ended, heard or not, and one that it sent off may have.
     pub(crate) fn answered(&mut self, call: &CallId, failed: bool, at: Time) -> Vec<Due> {
-        let waited =
-            |(_, task): &(&JobId, &Task)| !task.background && task.call.as_deref() == Some(call.as_str());
-        let Some(id) = self.open.iter().find(waited).map(|(id, _)| id.clone()) else { return Vec::new() };
+        let of_call = |(_, task): &(&JobId, &mut Task)| task.call.as_deref() == Some(call.as_str());
+        let Some((id, task)) = self.open.iter_mut().find(of_call) else { return Vec::new() };
+        task.answered = true;
+        let (id, background) = (id.clone(), task.background);
+        if let Some((outcome, at)) = task.end.take() {
+            return self.end(&id, &outcome, at);
+        }
+        if background {
+            return Vec::new();
+        }
         let ending = if failed { Ending::Failed } else { Ending::Completed };
         let outcome =
             self.closed.remove(&id).map_or_else(|| shell(ending), |end| Outcome::Agent(Box::new(end)));
@@ -180,6 +231,11 @@ impl Tasks {
         let ids: Vec<JobId> = self.open.keys().cloned().collect();
         let mut due = Vec::new();
         for id in ids {
+            let heard = self.open.get_mut(&id).and_then(|task| task.end.take());
+            if let Some((outcome, at)) = heard {
+                due.extend(self.end(&id, &outcome, at));
+                continue;
+            }
             let outcome =
                 match job(&id) {
                     Some(job) => job.outcome.borrow().clone(),
@@ -197,8 +253,7 @@ impl Tasks {
 
     /// A job that runs in the background, told of or not.
     pub(crate) fn meet(&mut self, job: &Job, header: Option<&Header>, at: Time) -> Vec<Due> {
-        let about = (job.title.as_str(), job.is_agent, job.call.as_ref(), true);
-        self.start(&job.owner, &job.id, about, at, header, Some(job))
+        self.start(&job.owner, &job.id, &About::found(job), at, header, Some(job))
     }
 
     /// Ends what this run will not wait for: the frames, and a list for the result.

@@ -30,6 +30,10 @@ pub(crate) fn in_words(notice: &Notice) -> Option<String> {
         Notice::Stalled { on, silent } => {
             Some(format!("stalled: nothing for {} s; waits for {on}", silent.as_secs_f32().ceil()))
         }
-        Notice::Retry(_) | Notice::Denied { .. } | Notice::Compacted { .. } | Notice::Activity(_) | Notice::Warning(_) => None,
+        Notice::Retry(_)
+        | Notice::Denied { .. }
+        | Notice::Compacted { .. }
+        | Notice::Activity(_)
+        | Notice::Warning(_) => None,
     }
 }

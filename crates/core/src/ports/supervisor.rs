@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::ids::{AgentId, CallId, JobId};
+pub use crate::job::Job;
 use crate::mail::{Correspondent, Mail, MailError, Receipt};
 use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
@@ -13,56 +12,16 @@ use crate::ports::tool::Place;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
 
-/// A running or ended shell or agent.
-#[derive(Clone, Debug)]
-pub struct Job {
-    /// Its id; an agent's job has the agent's id.
-    pub id: JobId,
-    /// Whose it is.
-    pub owner: AgentId,
-    /// What it is, for people: the command, or the agent's description.
-    pub title: String,
-    /// Whether it is an agent.
-    pub is_agent: bool,
-    /// Whether no call is to wait for it from the start.
-    pub background: bool,
-    /// The call that started it.
-    pub call: Option<CallId>,
-    /// Where its output goes.
-    pub output: PathBuf,
-    /// How it ended; `None` while it runs.
-    pub outcome: watch::Receiver<Option<Outcome>>,
-}
-
-impl Job {
-    /// Waits for the end.
-    pub async fn ended(&self) -> Outcome {
-        let mut outcome = self.outcome.clone();
-        loop {
-            if let Some(end) = outcome.borrow_and_update().clone() {
-                return end;
-            }
-            if outcome.changed().await.is_err() {
-                // Whoever ran the job is gone without a word; only a panic can do that.
-                return Outcome::Shell(crate::outcome::ShellEnd {
-                    ending: crate::outcome::Ending::Failed,
-                    code: None,
-                    signal: None,
-                    bytes: 0,
-                    error: Some("the job's runner ended without a result".into()),
-                });
-            }
-        }
-    }
-}
-
 /// A call's hold on a job. Exactly one of the two takes the outcome: the waiter, or, after
 /// [`Waiter::detach`], the owner's inbox. Dropped without either, it ends the job.
 #[must_use = "dropping a waiter ends its job"]
 pub struct Waiter {
     /// The job.
     pub job: Job,
+    /// Whether the owner's tools can read the job's output.
+    pub readable: bool,
     cancel: Option<CancellationToken>,
+    let_go: CancellationToken,
     release: OnRelease,
 }
 
@@ -81,7 +40,27 @@ pub enum Release {
 impl Waiter {
     /// A hold on `job`, whose end is wanted when `cancel` fires.
     pub fn new(job: Job, cancel: CancellationToken, release: OnRelease) -> Self {
-        Self { job, cancel: Some(cancel), release }
+        let let_go = CancellationToken::new();
+        Self { job, readable: false, cancel: Some(cancel), let_go, release }
+    }
+
+    /// The same, asked to let go when `let_go` fires.
+    #[must_use]
+    pub fn with_let_go(mut self, let_go: CancellationToken) -> Self {
+        self.let_go = let_go;
+        self
+    }
+
+    /// The same, with whether the owner's tools can read the output.
+    #[must_use]
+    pub fn with_readable(mut self, readable: bool) -> Self {
+        self.readable = readable;
+        self
+    }
+
+    /// Waits until the call is asked to let go: the job is to go on in the background (A7).
+    pub async fn asked_to_let_go(&self) {
+        self.let_go.cancelled().await;
     }
 
     /// Waits for the end and takes it.
@@ -261,6 +240,11 @@ pub trait Supervisor: Send + Sync {
     /// In words, when it could not be told: the owner has ended, or too much waits for it.
     fn tell(&self, _news: JobNews) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(std::future::ready(Err("nobody listens".to_owned())))
+    }
+
+    /// Waits until a person's urgent prompt waits for the agent: a call that only waits is to let go.
+    fn urged<'a>(&'a self, _agent: &'a AgentId) -> BoxFuture<'a, ()> {
+        Box::pin(std::future::pending())
     }
 
     /// Asks a person; waits for the answer, which is a denial where nobody can be asked.

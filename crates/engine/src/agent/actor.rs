@@ -10,9 +10,10 @@ use troupe_core::budget::Left;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{Body, Entry, Origin, Setting};
 use troupe_core::event::{EventKind, Phase};
-use troupe_core::ids::{AgentId, CallId};
+use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::ports::model::{ModelError, ModelInfo};
+use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Environment;
 use troupe_core::repeats::{Due, Repeats};
@@ -24,6 +25,7 @@ use super::lost;
 use super::report::Run;
 use crate::inbox::Drain;
 use crate::store::{Rendered, StoreError, Writer};
+use crate::supervisor::runner::is_cut;
 use crate::supervisor::{Row, Shared};
 
 /// What the model is told of a call that was under way when the program died.
@@ -249,8 +251,16 @@ impl Actor {
             time_over: self.row.account.time_over(),
             no_progress: self.repeats.due(self.shared.config.guards.same_calls) == Due::Stop,
             context_full: self.too_long || self.context_is_full(),
-            jobs_running: one_shot && self.shared.jobs.running_of(self.me()).iter().any(|job| job.is_agent),
+            jobs_running: one_shot && self.waits_for_jobs(),
         }
+    }
+
+    /// Whether its end has to wait for jobs of its own: for agents, and, where no call waits for it, for commands
+    /// too, so that nobody hears of an end after which it acts again (F029).
+    fn waits_for_jobs(&self) -> bool {
+        let jobs = self.shared.jobs.running_of(self.me());
+        jobs.iter().any(Job::is_agent)
+            || (!jobs.is_empty() && self.shared.jobs.is_in_background(&JobId::new(self.me().as_str())))
     }
 
     /// What is known of the model in use.
@@ -278,6 +288,7 @@ impl Actor {
         let entry = self.writer.append(body).await?;
         if let Some(entry) = &entry {
             self.row.publish(Arc::clone(self.writer.transcript().state()));
+            self.note(entry);
             if matches!(entry.body, Body::Set(Setting::Mode(_))) {
                 self.shared.standing.touch();
             }
@@ -301,16 +312,23 @@ impl Actor {
     /// Answers calls without running them.
     async fn mend(&mut self, calls: Vec<CallId>) -> Result<(), Halt> {
         let interrupted = self.transcript().is_interrupted();
+        let mut again = Vec::new();
+        let open = self.transcript().open_calls();
         for call in calls {
+            let made = open.iter().find(|made| made.id == call);
             if interrupted {
                 self.answer(&call, INTERRUPTED).await?;
+            } else if let Some(made) = made
+                && self.can_be_made_again(made).await
+            {
+                again.push(made.clone());
             } else {
                 let found = lost::agent_of(&self.shared, &call).await;
                 let text = found.map_or_else(|| LOST.to_owned(), |found| format!("{LOST}\n{found}"));
                 self.answer(&call, &text).await?;
             }
         }
-        Ok(())
+        if again.is_empty() { Ok(()) } else { self.call_again(again).await }
     }
 
     /// Records a made-up result.
@@ -335,6 +353,10 @@ impl Actor {
         let nothing_open = matches!(next_step(self.transcript(), &self.left()), Step::Yield(_) | Step::Done);
         if self.row.header.resident && self.run.is_none() && nothing_open {
             // The end of the last run stands there already; a session that closes adds no other.
+            return self.envelope(EndReason::Cancelled, None);
+        }
+        if is_cut(&self.shared, &JobId::new(self.me().as_str())) {
+            self.stop_jobs().await;
             return self.envelope(EndReason::Cancelled, None);
         }
         for call in self.transcript().open_calls() {

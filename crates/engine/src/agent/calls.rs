@@ -14,6 +14,7 @@ use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
 use super::batch::{Batch, Told};
+use super::gate::Ready;
 use super::limited;
 use super::watch::Alarm;
 use crate::supervisor::door::Door;
@@ -31,11 +32,7 @@ const RESULT_CAP: usize = 200_000;
 impl Actor {
     /// Runs the calls; all of them are answered when this returns, or will be mended.
     pub(super) async fn run_calls(&mut self, calls: Vec<OpenCall>) -> Result<(), Halt> {
-        let mut watch = self.watch(Phase::Calling);
         let mut batch = Batch::new(calls, self.token.child_token());
-        if watch.is_over() {
-            return self.end_batch(batch).await;
-        }
         for at in 0..batch.calls.len() {
             match self.prepare(&batch.calls[at], &batch.calls[at].input) {
                 Ok(ready) => {
@@ -44,6 +41,15 @@ impl Actor {
                 }
                 Err(output) => self.finish(&mut batch, at, *output).await?,
             }
+        }
+        self.drive(batch).await
+    }
+
+    /// Runs a batch until all of it is answered.
+    pub(super) async fn drive(&mut self, mut batch: Batch) -> Result<(), Halt> {
+        let mut watch = self.watch(Phase::Calling);
+        if watch.is_over() {
+            return self.end_batch(batch).await;
         }
         loop {
             for at in self.startable(&batch) {
@@ -111,6 +117,13 @@ impl Actor {
         let call = batch.calls[at].id.clone();
         let input = batch.passed[at].changed.then(|| ready.input.clone());
         self.record(Body::Started { call: call.clone(), input, job: None }).await?;
+        self.set_off(batch, at, ready);
+        Ok(())
+    }
+
+    /// Starts a call that is recorded as started.
+    pub(super) fn set_off(&mut self, batch: &mut Batch, at: usize, ready: Ready) {
+        let call = batch.calls[at].id.clone();
         batch.slots[at].access = ready.access;
         let cx = ToolCx {
             me: self.me().clone(),
@@ -127,7 +140,6 @@ impl Actor {
         // An agent has limits of its own.
         let limit = self.shared.config.guards.call.filter(|_| !tool.spawns());
         batch.run(at, async move { Told::Ended(at, limited::call(&*tool, &cx, input, limit).await) });
-        Ok(())
     }
 
     fn reporter(&self, call: &troupe_core::ids::CallId, moved: &Arc<Notify>) -> Reporter {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::entry::Body;
+use troupe_core::block::Block;
+use troupe_core::entry::{Body, Stop};
 use troupe_core::event::EventKind;
 use troupe_core::ids::JobId;
 use troupe_core::outcome::{EndReason, Ending, Envelope};
@@ -45,16 +46,41 @@ impl Run {
 }
 
 impl Actor {
+    /// Takes up the count of a run that an earlier process began.
+    pub(crate) fn restore_run(&mut self) {
+        let mut run = Run::begin(&*self.shared.parts.clock, &self.row.account);
+        run.cost_before = 0.0;
+        let entries = self.transcript().entries();
+        let from =
+            entries.iter().rposition(|entry| matches!(entry.body, Body::Closed(_))).map_or(0, |at| at + 1);
+        if let Some(first) = entries.get(from) {
+            run.started = first.at;
+        }
+        for entry in &entries[from..] {
+            let Body::Assistant { blocks, stop, usage, .. } = &entry.body else { continue };
+            run.requests += 1;
+            run.usage += *usage;
+            if *stop != Stop::Cut {
+                run.last_usage = *usage;
+                let calls = blocks.iter().filter(|block| matches!(block, Block::ToolUse { .. })).count();
+                run.tool_uses += u32::try_from(calls).unwrap_or(u32::MAX);
+            }
+        }
+        self.run = Some(run);
+    }
+
     /// Ends a run: jobs of a one-shot agent first, then the record, then the news.
     pub(super) async fn close(&mut self, reason: EndReason, error: Option<ModelError>) -> Envelope {
         if !self.row.header.resident {
             // Who sends from here on waits for the end, and takes the agent up again.
             self.drain.inbox.close();
         }
+        let mut stopped = Vec::new();
         if !self.row.header.resident || reason == EndReason::Cancelled {
-            self.stop_jobs().await;
+            stopped = self.stop_jobs().await;
         }
-        let envelope = self.envelope(reason, error.as_ref());
+        let mut envelope = self.envelope(reason, error.as_ref());
+        envelope.descendants.extend(stopped);
         self.run = None;
         // A slot is free before anyone hears of the end.
         self.slot = None;
@@ -134,9 +160,10 @@ impl Actor {
         envelope
     }
 
-    /// Ends the jobs that this agent started and that still run.
-    pub(super) async fn stop_jobs(&self) {
-        let jobs = self.shared.jobs.running_of(self.me());
+    /// Ends the jobs that this agent started, that still run and that don't outlive it; a line for each, since nobody
+    /// is told of them by a notice.
+    pub(super) async fn stop_jobs(&self) -> Vec<String> {
+        let jobs = self.shared.jobs.bound_to(self.me());
         for job in &jobs {
             self.shared.jobs.stop(&job.id);
             // Nobody is left to be told.
@@ -148,6 +175,7 @@ impl Actor {
             let left: Vec<&JobId> = jobs.iter().map(|job| &job.id).collect();
             tracing::warn!(agent = %self.me(), ?left, "jobs did not end in time");
         }
+        jobs.iter().map(|job| format!("task {} ({}): stopped with it", job.id, job.title)).collect()
     }
 }
 

@@ -12,12 +12,14 @@ impl Actor {
     /// house can't dead-lock. `false` where the turn is to end before there was one.
     pub(super) async fn hold_slot(&mut self) -> Result<bool, Halt> {
         self.begin_run();
-        if self.slot.is_some() {
+        // A person waits for the main agent: it does not queue behind those that it started.
+        if self.slot.is_some() || self.me().is_main() {
             return Ok(true);
         }
         let slots = Arc::clone(&self.shared.slots);
         self.slot = Arc::clone(&slots).try_acquire_owned().ok();
         if self.slot.is_some() {
+            self.row.begin();
             return Ok(true);
         }
         let mut watch = self.watch(Phase::Waiting);
@@ -35,6 +37,7 @@ impl Actor {
                 }
                 slot = &mut free => {
                     self.slot = slot.ok();
+                    self.row.begin();
                     return Ok(true);
                 }
                 alarm = watch.alarm() => match alarm {

@@ -175,6 +175,8 @@ variables! {
     VERIFICATION_AGENT: Prefixed, ON, "The agent verification.";
     COORDINATOR_MODE: Prefixed, OFF, "The main agent only coordinates.";
     AUTO_BACKGROUND_TASKS: Prefixed, OFF, "Long calls go to the background by themselves.";
+    AUTO_BACKGROUND_AFTER_MS: Prefixed, Kind::Number, "After how long they do, in ms.";
+    BACKGROUND_AGENTS: Prefixed, OFF, "Agents run in the background where the call doesn't say.";
     SLIM_SUBAGENT_INSTRUCTIONS: Prefixed, ON, "Read-only agents get no instruction files.";
     AGENT_LIST_ATTACHMENT: Prefixed, ON, "Agent types are listed in a message, not in the tool's text.";
     PROACTIVE("KAIROS"): Prefixed, OFF, "The main agent is woken between prompts.";

@@ -306,7 +306,7 @@ fn decode_conversation(line: &Line) -> Option<Entry> {
                 .and_then(|own| own.get("effects"))
                 .and_then(|effects| serde_json::from_value(effects.clone()).ok())
                 .unwrap_or_default(),
-            data: None,
+            data: line.get("toolUseResult").filter(|data| data.is_object()).cloned().map(Arc::new),
             blocks: blocks.into(),
         }
     } else {

@@ -6,8 +6,10 @@ mod decisions;
 mod index;
 mod jsonl;
 mod lease;
+pub(crate) mod outputs;
 mod paths;
 pub(crate) mod private;
+mod told;
 mod transcripts;
 
 pub use blobs::Rendered;
@@ -16,4 +18,5 @@ pub use index::{Listed, latest, list};
 pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
+pub use told::Told;
 pub use transcripts::{Restored, StoreError, Writer, load};

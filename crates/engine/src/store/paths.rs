@@ -97,6 +97,11 @@ impl SessionPaths {
         self.outputs().join(format!("{job}.output"))
     }
 
+    /// The output of an agent: a link to its transcript.
+    pub fn agent_output(&self, agent: &AgentId) -> PathBuf {
+        self.output(&JobId::new(agent.as_str()))
+    }
+
     /// The folder of the session's outputs.
     pub fn outputs(&self) -> PathBuf {
         self.root.join("temp").join(self.session.as_str()).join("tasks")

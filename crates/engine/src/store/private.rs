@@ -11,6 +11,18 @@ pub(crate) fn folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
+/// Lays a link to `target`, with its folder. One that is there already and leads there stays; nothing else is replaced.
+pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
+    folder(path.parent().unwrap_or(Path::new("/")))?;
+    match std::os::unix::fs::symlink(target, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match fs::read_link(path) {
+            Ok(there) if there == target => Ok(()),
+            _ => Err(error),
+        },
+        laid => laid,
+    }
+}
+
 /// Writes a file, 0600, with its folder: under a random name first, so that nobody reads half of it and no link
 /// that was laid is followed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -9,6 +9,7 @@ use troupe_core::ports::journal::{Journal, JournalError, Key, Seq};
 use troupe_core::state::AgentState;
 use troupe_core::transcript::{Pushed, Transcript};
 
+use super::Told;
 use super::jsonl::{Codec, Loaded, call_line};
 
 /// A transcript that could not be written or read.
@@ -86,6 +87,8 @@ pub struct Restored {
     pub seq: Seq,
     /// What was skipped, repaired or missing, for people.
     pub warnings: Vec<String>,
+    /// What its agent was told of its tasks.
+    pub told: Told,
 }
 
 /// Loads a transcript; `None` when there is nothing.
@@ -111,10 +114,11 @@ pub async fn load(
     let mut warnings: Vec<String> =
         loaded.damaged.iter().map(|text| format!("a line could not be read: {text}")).collect();
     warnings.extend(loaded.repaired.iter().map(|text| format!("a damaged line was read in part: {text}")));
+    let told = Told::of(&loaded.entries);
     for entry in loaded.entries {
         if transcript.push(entry) == Pushed::AfterGap {
             warnings.push("some records are missing".to_owned());
         }
     }
-    Ok(Some(Restored { transcript, seq, warnings }))
+    Ok(Some(Restored { transcript, seq, warnings, told }))
 }

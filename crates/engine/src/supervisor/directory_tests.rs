@@ -18,6 +18,7 @@ fn header(id: &str, parent: Option<&str>, name: Option<&str>) -> Arc<Header> {
         depth: 0,
         cwd: "/".into(),
         model: "m".into(),
+        effort: None,
         mode: Mode::Default,
         prompt: String::new(),
         resident: parent.is_none(),

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use troupe_core::BoxFuture;
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::job::JobKind;
 use troupe_core::mail::{Correspondent, Mail, MailError, Receipt};
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::{Answer, Question, Unreadable};
@@ -16,8 +17,7 @@ use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::{Hold, Untold};
-use super::{Shared, mail, notice, runner, spawn};
-use crate::inbox::InboxError;
+use super::{Shared, background, mail, notice, runner, spawn};
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -54,11 +54,14 @@ impl Supervisor for Door {
         let (sender, outcome) = watch::channel(None);
         let job = Job {
             id: id.clone(),
+            run: 1,
+            kind: JobKind::Shell,
             owner: start.owner.clone(),
+            name: None,
             title: start.title.clone(),
-            is_agent: false,
-            background: start.background,
             call: Some(start.call.clone()),
+            model: None,
+            background: start.background,
             output: shared.paths.output(&id),
             outcome,
         };
@@ -73,6 +76,8 @@ impl Supervisor for Door {
                 agent: false,
                 call: Some(start.call),
                 background: true,
+                answered: false,
+                prompt: None,
             };
             shared.bus.tell(&start.owner, EventKind::Job(id, change));
         }
@@ -89,8 +94,11 @@ impl Supervisor for Door {
 
     fn mark_told(&self, owner: &AgentId, id: &JobId) {
         let shared = &self.0;
-        let Some(run) = shared.jobs.mark_told(owner, id) else { return };
-        let (Some(row), notice) = (shared.row(owner), notice::id(id, run)) else { return };
+        if !shared.jobs.mark_told(owner, id) {
+            return;
+        }
+        let (Some(row), Some(job)) = (shared.row(owner), shared.jobs.any(id)) else { return };
+        let notice = job.notice();
         // Gone at once, so that the owner can't read it in between; the record may follow.
         if row.inbox.take_back(&notice) {
             shared.run(async move {
@@ -117,6 +125,16 @@ impl Supervisor for Door {
         Box::pin(std::future::ready(found.unwrap_or_default()))
     }
 
+    fn urged<'a>(&'a self, agent: &'a AgentId) -> BoxFuture<'a, ()> {
+        let row = self.0.row(agent).filter(|_| self.0.config.background.allowed);
+        Box::pin(async move {
+            match row {
+                Some(row) => row.inbox.urged().await,
+                None => std::future::pending().await,
+            }
+        })
+    }
+
     fn ask(&self, mut question: Question) -> BoxFuture<'_, Answer> {
         if let Some(row) = self.0.row(&question.agent) {
             question.asker = row.asker();
@@ -139,6 +157,8 @@ pub(super) fn short_id(shared: &Shared) -> String {
 
 /// A hold on a job.
 pub(super) fn waiter(shared: &Arc<Shared>, job: Job, cancel: troupe_core::CancellationToken) -> Waiter {
+    background::watch(shared, &job);
+    let let_go = shared.jobs.let_go(&job.id);
     let shared = Arc::clone(shared);
     let release = move |id: &JobId, release: Release| {
         if release == Release::Detached
@@ -149,18 +169,18 @@ pub(super) fn waiter(shared: &Arc<Shared>, job: Job, cancel: troupe_core::Cancel
         if let Some(untold) = shared.jobs.release(id, release) {
             let task = {
                 let shared = Arc::clone(&shared);
-                async move { tell(&shared, &untold).await }
+                async move { notice::tell(&shared, &untold).await }
             };
             shared.run(task);
         }
     };
-    Waiter::new(job, cancel, Arc::new(release))
+    Waiter::new(job, cancel, Arc::new(release)).with_let_go(let_go)
 }
 
 /// Records the end of a job and tells whoever is to know.
 pub(super) async fn end(shared: &Arc<Shared>, id: &JobId, outcome: Outcome) {
     if let Some(untold) = record(shared, id, outcome) {
-        tell(shared, &untold).await;
+        notice::tell(shared, &untold).await;
     }
 }
 
@@ -172,32 +192,4 @@ pub(super) fn record(shared: &Shared, id: &JobId, outcome: Outcome) -> Option<Un
         shared.bus.tell(&owner, EventKind::Job(id.clone(), JobChange::Ended(outcome)));
     }
     untold
-}
-
-/// Puts the notice into the owner's inbox, or, when the owner has ended, into the main agent's (B3).
-pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
-    let mut prompt = notice::prompt(untold);
-    let mut to = untold.job.owner.clone();
-    loop {
-        if let Some(row) = shared.row(&to) {
-            let wanted = || shared.jobs.wants_notice(&untold.job.id, untold.run);
-            match row.inbox.send_if(prompt.clone(), wanted).await {
-                // It is ending just now, as if it had ended before.
-                Err(InboxError::Gone) => {}
-                told => {
-                    if let Err(error) = told {
-                        tracing::warn!(%error, job = %untold.job.id, "the end of a job could not be told");
-                    }
-                    return;
-                }
-            }
-        }
-        if to.is_main() {
-            return;
-        }
-        prompt
-            .blocks
-            .push(troupe_core::block::Block::text(format!("(started by agent {to}, which has ended)")));
-        to = AgentId::main();
-    }
 }

@@ -3,17 +3,23 @@
 //! Exactly one of two takes a job's outcome: the call that waits for it, or, once that has let go, the
 //! owner's inbox.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use troupe_core::CancellationToken;
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::outcome::Outcome;
 use troupe_core::ports::supervisor::{Job, JobError, Release};
 
 /// Ended jobs that are kept so that they can be looked up.
 const KEPT: usize = 1_000;
+/// How long an ended job whose end was told is still listed (B1).
+const GRACE: Duration = Duration::from_secs(3);
+/// The same, of one that a screen shows.
+const PANEL_GRACE: Duration = Duration::from_secs(30);
 
 /// All jobs of a session.
 #[derive(Default)]
@@ -22,20 +28,27 @@ pub(crate) struct Jobs(Mutex<Table>);
 #[derive(Default)]
 struct Table {
     rows: HashMap<JobId, Row>,
-    ended: std::collections::VecDeque<JobId>,
+    /// Those that ended, the first to end first.
+    ended: VecDeque<JobId>,
+    entered: u64,
 }
 
 struct Row {
     job: Job,
     sender: watch::Sender<Option<Outcome>>,
     cancel: CancellationToken,
+    /// Fires when the call that waits is to let go.
+    let_go: CancellationToken,
     hold: Hold,
-    /// Which run of its agent it is, from 1.
-    run: u32,
+    /// When it came in, to tell the newest of a name.
+    number: u64,
+    ended_at: Option<Instant>,
+    /// Whether a screen shows it.
+    retained: bool,
 }
 
 /// Who takes the outcome.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// A call waits.
     Waiting,
@@ -43,8 +56,10 @@ pub(crate) enum Hold {
     Inbox,
     /// It ended, and a notice is on its way to the owner's inbox, or there.
     Notified,
-    /// It was taken, or the owner knows by other means.
+    /// It ended or will end, and the owner knows by other means.
     Told,
+    /// Its call took it.
+    Taken,
 }
 
 /// An end that the owner is to be told of.
@@ -53,8 +68,53 @@ pub(crate) struct Untold {
     pub(crate) outcome: Outcome,
     /// What the owner is to know before the result.
     pub(crate) remark: Option<String>,
-    /// Which run of its agent it is, from 1.
-    pub(crate) run: u32,
+}
+
+impl Untold {
+    /// An end of which there is nothing to say besides.
+    pub(crate) fn of(job: Job, outcome: Outcome) -> Self {
+        Self { job, outcome, remark: None }
+    }
+}
+
+/// A job in a list.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    /// The job.
+    pub job: Job,
+    /// Whether no call waits for it.
+    pub background: bool,
+    /// When an ended one leaves the list: once its end was told, and a grace time is over.
+    pub evict_after: Option<Instant>,
+}
+
+impl Row {
+    fn new(job: Job, sender: watch::Sender<Option<Outcome>>, cancel: CancellationToken, hold: Hold) -> Self {
+        Self {
+            job,
+            sender,
+            cancel,
+            let_go: CancellationToken::new(),
+            hold,
+            number: 0,
+            ended_at: None,
+            retained: false,
+        }
+    }
+
+    fn runs(&self) -> bool {
+        self.sender.borrow().is_none()
+    }
+
+    fn evict_after(&self) -> Option<Instant> {
+        let told = matches!(self.hold, Hold::Notified | Hold::Told | Hold::Taken);
+        let grace = if self.retained { PANEL_GRACE } else { GRACE };
+        self.ended_at.filter(|_| told && !self.runs()).map(|at| at + grace)
+    }
+
+    fn is_evicted(&self, now: Instant) -> bool {
+        self.evict_after().is_some_and(|at| at <= now)
+    }
 }
 
 impl Jobs {
@@ -62,7 +122,7 @@ impl Jobs {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Enters a running job.
+    /// Enters a running job, or a further run of an agent in place of an earlier one.
     pub(crate) fn enter(
         &self,
         job: Job,
@@ -70,42 +130,40 @@ impl Jobs {
         cancel: CancellationToken,
         hold: Hold,
     ) {
-        self.enter_run(job, sender, cancel, hold, 1);
+        let mut table = self.table();
+        table.sweep(Instant::now());
+        table.insert(Row::new(job, sender, cancel, hold));
     }
 
-    /// Enters a later run of an agent, in the place of the one before, which has ended.
-    pub(crate) fn enter_run(
-        &self,
-        job: Job,
-        sender: watch::Sender<Option<Outcome>>,
-        cancel: CancellationToken,
-        hold: Hold,
-        run: u32,
-    ) {
+    /// Enters a job that ended in an earlier process, so that it can be looked up, and told of if it has to be.
+    pub(crate) fn enter_ended(&self, job: Job, sender: watch::Sender<Option<Outcome>>, hold: Hold) {
         let mut table = self.table();
-        // The new run must not be forgotten with the old one.
-        table.ended.retain(|ended| *ended != job.id);
-        let row = Row { job: job.clone(), sender, cancel, hold, run };
-        table.rows.insert(job.id, row);
+        let id = job.id.clone();
+        let mut row = Row::new(job, sender, CancellationToken::new(), hold);
+        row.ended_at = Some(Instant::now());
+        table.insert(row);
+        table.ended.push_back(id);
+        table.sweep(Instant::now());
     }
 
     /// How many shells run.
     pub(crate) fn running_shells(&self) -> usize {
-        let running = |row: &&Row| !row.job.is_agent && row.sender.borrow().is_none();
-        self.table().rows.values().filter(running).count()
+        self.table().rows.values().filter(|row| !row.job.is_agent() && row.runs()).count()
     }
 
-    /// Records the end; answers with it when the owner is to be told.
+    /// Records the end; answers with it when the owner is to be told. A second end changes nothing.
     pub(crate) fn end(&self, id: &JobId, outcome: Outcome) -> Option<Untold> {
         let mut table = self.table();
-        let row = table.rows.get_mut(id)?;
+        let now = Instant::now();
+        let row = table.rows.get_mut(id).filter(|row| row.runs())?;
         row.sender.send_replace(Some(outcome.clone()));
-        let untold = (row.hold == Hold::Inbox).then(|| row.untold(outcome));
-        match row.hold {
-            Hold::Inbox => row.hold = Hold::Notified,
-            Hold::Waiting | Hold::Notified | Hold::Told => {}
+        row.ended_at = Some(now);
+        let untold = (row.hold == Hold::Inbox).then(|| Untold::of(row.job.clone(), outcome));
+        if untold.is_some() {
+            row.hold = Hold::Notified;
         }
-        table.retire(id);
+        table.ended.push_back(id.clone());
+        table.sweep(now);
         untold
     }
 
@@ -119,53 +177,78 @@ impl Jobs {
         let outcome = row.sender.borrow().clone();
         match release {
             Release::Taken => {
-                row.hold = Hold::Told;
-                if outcome.is_some() && row.job.is_agent {
-                    // Its transcript has it all.
-                    table.rows.remove(id);
-                }
+                row.hold = Hold::Taken;
                 None
             }
             Release::Detached => {
                 row.hold = if outcome.is_some() { Hold::Notified } else { Hold::Inbox };
-                outcome.map(|outcome| row.untold(outcome))
+                outcome.map(|outcome| Untold::of(row.job.clone(), outcome))
             }
         }
     }
 
-    /// The end was told by other means; the run of which a notice may wait, which is then to be taken back.
-    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> Option<u32> {
+    /// Fires when the call that waits for the job is to let go.
+    pub(crate) fn let_go(&self, id: &JobId) -> CancellationToken {
+        self.table().rows.get(id).map(|row| row.let_go.clone()).unwrap_or_default()
+    }
+
+    /// Asks the calls that wait for such jobs to let go; how many there are.
+    pub(crate) fn ask_to_let_go(&self, wanted: impl Fn(&Job) -> bool) -> usize {
+        let table = self.table();
+        let waiting = |row: &&Row| row.hold == Hold::Waiting && row.runs() && wanted(&row.job);
+        table.rows.values().filter(waiting).map(|row| row.let_go.cancel()).count()
+    }
+
+    /// Whether no call waits for a job.
+    pub(crate) fn is_in_background(&self, id: &JobId) -> bool {
+        self.table().rows.get(id).is_some_and(|row| row.hold == Hold::Inbox)
+    }
+
+    /// The end was told by other means; whether a notice of it may wait, which is then to be taken back.
+    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> bool {
         let mut table = self.table();
-        let row = table.rows.get_mut(id).filter(|row| row.job.owner == *owner)?;
+        let Some(row) = table.rows.get_mut(id).filter(|row| row.job.owner == *owner) else { return false };
         let notified = row.hold == Hold::Notified;
         match row.hold {
             Hold::Inbox | Hold::Notified => row.hold = Hold::Told,
             // The call that waits tells of it.
-            Hold::Waiting | Hold::Told => {}
+            Hold::Waiting | Hold::Told | Hold::Taken => {}
         }
-        notified.then_some(row.run)
+        notified
     }
 
-    /// Whether a notice of the end of this run is still wanted.
-    pub(crate) fn wants_notice(&self, id: &JobId, run: u32) -> bool {
-        self.table().rows.get(id).is_none_or(|row| row.run != run || row.hold == Hold::Notified)
+    /// Whether a notice of the end is still wanted.
+    pub(crate) fn wants_notice(&self, id: &JobId) -> bool {
+        self.table().rows.get(id).is_none_or(|row| row.hold == Hold::Notified)
     }
 
-    /// A job of this owner.
-    pub(crate) fn find(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
+    /// A job of this owner, by its id, or by its name: the newest that has it.
+    pub(crate) fn find(&self, owner: &AgentId, wanted: &str) -> Result<Job, JobError> {
         let table = self.table();
         let mine = |row: &&Row| row.job.owner == *owner;
-        table.rows.get(&JobId::new(id)).filter(mine).map(|row| row.job.clone()).ok_or_else(|| {
+        let named = |row: &&Row| row.job.name.as_deref() == Some(wanted);
+        let by_id = table.rows.get(&JobId::new(wanted)).filter(mine);
+        let found =
+            by_id.or_else(|| table.rows.values().filter(mine).filter(named).max_by_key(|row| row.number));
+        found.map(|row| row.job.clone()).ok_or_else(|| {
             let mut known: Vec<String> =
                 table.rows.values().filter(mine).map(|row| row.job.id.to_string()).collect();
             known.sort();
-            JobError::Unknown { id: id.to_owned(), known }
+            JobError::Unknown { id: wanted.to_owned(), known }
         })
     }
 
     /// A job, whoever's it is.
     pub(crate) fn any(&self, id: &JobId) -> Option<Job> {
         self.table().rows.get(id).map(|row| row.job.clone())
+    }
+
+    /// The job that a call waits for, for one that is made again after a restart; its token with it.
+    pub(crate) fn of_call(&self, call: &CallId) -> Option<(Job, CancellationToken)> {
+        let table = self.table();
+        let of_call = |row: &&Row| row.hold == Hold::Waiting && row.job.call.as_ref() == Some(call);
+        let found = table.rows.values().find(of_call)?;
+        Some((found.job.clone(), found.cancel.clone()))
     }
 
     /// Asks a job of this owner to end.
@@ -177,7 +260,7 @@ impl Jobs {
     /// Asks a job to end; whether it ran.
     pub(crate) fn stop(&self, id: &JobId) -> bool {
         let table = self.table();
-        let Some(row) = table.rows.get(id).filter(|row| row.sender.borrow().is_none()) else { return false };
+        let Some(row) = table.rows.get(id).filter(|row| row.runs()) else { return false };
         row.cancel.cancel();
         true
     }
@@ -187,33 +270,67 @@ impl Jobs {
         self.running(|row| row.job.owner == *owner)
     }
 
+    /// Running jobs of an owner that end with it: an agent that no call waits for is independent (C3).
+    pub(crate) fn bound_to(&self, owner: &AgentId) -> Vec<Job> {
+        self.running(|row| row.job.owner == *owner && !(row.job.is_agent() && row.hold == Hold::Inbox))
+    }
+
     /// Running jobs that no call waits for.
     pub(crate) fn running_in_background(&self) -> Vec<Job> {
         self.running(|row| row.hold == Hold::Inbox)
     }
 
+    /// All jobs that a person may be shown: those that run, and those that ended a short while ago.
+    pub(crate) fn list(&self) -> Vec<Listed> {
+        let table = self.table();
+        let now = Instant::now();
+        let mut rows: Vec<&Row> = table.rows.values().filter(|row| !row.is_evicted(now)).collect();
+        rows.sort_by_key(|row| row.number);
+        let listed = |row: &Row| Listed {
+            job: row.job.clone(),
+            background: !matches!(row.hold, Hold::Waiting | Hold::Taken),
+            evict_after: row.evict_after(),
+        };
+        rows.into_iter().map(listed).collect()
+    }
+
+    /// Says whether a screen shows the job.
+    pub(crate) fn retain(&self, id: &JobId, shown: bool) {
+        if let Some(row) = self.table().rows.get_mut(id) {
+            row.retained = shown;
+        }
+    }
+
     fn running(&self, wanted: impl Fn(&Row) -> bool) -> Vec<Job> {
         let table = self.table();
-        let running = table.rows.values().filter(|row| wanted(row) && row.sender.borrow().is_none());
-        running.map(|row| row.job.clone()).collect()
-    }
-}
-
-impl Row {
-    fn untold(&self, outcome: Outcome) -> Untold {
-        Untold { job: self.job.clone(), outcome, remark: None, run: self.run }
+        let mut rows: Vec<&Row> = table.rows.values().filter(|row| wanted(row) && row.runs()).collect();
+        rows.sort_by_key(|row| row.number);
+        rows.into_iter().map(|row| row.job.clone()).collect()
     }
 }
 
 impl Table {
-    /// Keeps the ended job for look-ups, and forgets the one that ended longest ago when there are too many.
-    fn retire(&mut self, id: &JobId) {
-        self.ended.push_back(id.clone());
-        while self.ended.len() > KEPT {
-            if let Some(oldest) = self.ended.pop_front() {
-                self.rows.remove(&oldest);
+    fn insert(&mut self, mut row: Row) {
+        self.entered += 1;
+        row.number = self.entered;
+        self.rows.insert(row.job.id.clone(), row);
+    }
+
+    /// Forgets what nobody need look up. None goes before its end was told and its grace time is over; then go
+    /// agents whose call took the outcome, which stands in the owner's transcript, and the oldest of too many.
+    fn sweep(&mut self, now: Instant) {
+        let mut over = self.ended.len().saturating_sub(KEPT);
+        let rows = &mut self.rows;
+        self.ended.retain(|id| {
+            // A later run of an agent may have taken its place.
+            let Some(row) = rows.get(id).filter(|row| !row.runs()) else { return false };
+            let goes = row.is_evicted(now) && (over > 0 || (row.hold == Hold::Taken && row.job.is_agent()));
+            if goes {
+                over = over.saturating_sub(1);
+                rows.remove(id);
             }
-        }
+            !goes
+        });
     }
 }
 
@@ -232,11 +349,14 @@ mod tests {
         let (sender, outcome) = watch::channel(None);
         let job = Job {
             id: id.into(),
+            run: 1,
+            kind: troupe_core::job::JobKind::Shell,
             owner: AgentId::main(),
+            name: None,
             title: "true".into(),
-            is_agent: false,
-            background: false,
             call: None,
+            model: None,
+            background: false,
             output: "/o".into(),
             outcome,
         };
@@ -264,31 +384,10 @@ mod tests {
         assert!(jobs.end(&asked, end()).is_none(), "it was told by other means");
         let seen = enter(&jobs, "e");
         jobs.release(&seen, Release::Detached);
-        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen, 1));
-        let other = jobs.mark_told(&AgentId::new("x"), &seen);
-        assert!(other.is_none() && jobs.wants_notice(&seen, 1), "another's");
-        assert_eq!(jobs.mark_told(&AgentId::main(), &seen), Some(1), "the notice is to be taken back");
-        assert!(!jobs.wants_notice(&seen, 1) && jobs.mark_told(&AgentId::main(), &seen).is_none());
-    }
-
-    // proves: B7, F027, X1
-    #[test]
-    fn a_later_run_takes_nothing_from_the_notice_of_the_one_before() {
-        let jobs = Jobs::default();
-        let id = enter(&jobs, "a");
-        jobs.release(&id, Release::Detached);
-        let first = jobs.end(&id, end()).unwrap();
-        let (sender, outcome) = watch::channel(None);
-        let job = Job { outcome, ..first.job.clone() };
-        jobs.enter_run(job, sender, CancellationToken::new(), Hold::Inbox, 2);
-        assert!(jobs.wants_notice(&id, first.run), "the first end is still to be told");
-        assert!(!jobs.wants_notice(&id, 2));
-        for n in 0..KEPT {
-            let other = enter(&jobs, &format!("b{n}"));
-            jobs.end(&other, end());
-        }
-        assert!(jobs.any(&id).is_some(), "a running one is not forgotten with its earlier run");
-        assert_eq!(jobs.end(&id, end()).map(|untold| untold.run), Some(2));
+        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen));
+        assert!(!jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen), "another's");
+        assert!(jobs.mark_told(&AgentId::main(), &seen), "the notice is to be taken back");
+        assert!(!jobs.wants_notice(&seen) && !jobs.mark_told(&AgentId::main(), &seen));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 mod activity;
+pub(crate) mod background;
 mod directory;
 pub(crate) mod door;
 mod handoff;
@@ -10,7 +11,7 @@ mod mail;
 mod notice;
 mod questions;
 pub(crate) mod row;
-mod runner;
+pub(crate) mod runner;
 mod scratch;
 pub(crate) mod shared;
 pub(crate) mod spawn;

@@ -1,63 +1,60 @@
 //! What an agent is told when a job of its ends and no call waited for it.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use troupe_core::block::Block;
 use troupe_core::entry::Origin;
-use troupe_core::ids::{InputId, JobId};
+use troupe_core::ids::{AgentId, InputId, JobId};
 use troupe_core::input::{Prompt, When};
-use troupe_core::outcome::{Ending, Outcome};
-use troupe_core::ports::supervisor::JobNews;
+use troupe_core::outcome::{Ending, Envelope, Outcome};
+use troupe_core::ports::supervisor::{Job, JobNews};
 
 use super::jobs::Untold;
+use super::{Row, Shared};
+use crate::inbox::InboxError;
 
-/// Most characters of a title or a text in a notice.
+/// Most characters of a title or an error in a notice.
 const CAP: usize = 2_000;
 /// Most characters of what a running job says at once.
 const NEWS_CAP: usize = 8_000;
+/// Most characters of a result in one.
+const RESULT_CAP: usize = 20_000;
+/// How long it may take to make a notice durable.
+const LIMIT: Duration = Duration::from_secs(5);
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
-    let Untold { job, outcome, remark, run } = untold;
+    let Untold { job, outcome, remark } = untold;
     let status = match outcome.ending() {
         Ending::Completed => "completed",
         Ending::Failed => "failed",
         Ending::Stopped => "stopped",
     };
     let mut text = String::from("<task-notification>\n");
-    // Writing to a string can't fail.
-    let mut field = |name: &str, value: &str| {
-        let _ = writeln!(text, "<{name}>{}</{name}>", escape(value, CAP));
-    };
-    field("task-id", job.id.as_str());
+    field(&mut text, "task-id", job.id.as_str());
     if let Some(call) = &job.call {
-        field("tool-use-id", call.as_str());
+        field(&mut text, "tool-use-id", call.as_str());
     }
-    field("status", status);
-    field("summary", &format!("{} {}", job.title, end_in_words(outcome)));
+    field(&mut text, "output-file", &job.output.display().to_string());
+    field(&mut text, "status", status);
+    field(&mut text, "summary", &summary(job, outcome));
     if let Some(remark) = remark {
-        field("remark", remark);
+        field(&mut text, "remark", remark);
     }
     match outcome {
-        Outcome::Agent(envelope) => {
-            for remark in &envelope.remarks {
-                field("remark", remark);
-            }
-            field("result", &envelope.text);
-            if let Some(error) = &envelope.error {
-                field("error", error);
-            }
-        }
+        Outcome::Agent(envelope) => of_agent(&mut text, job, envelope),
         Outcome::Shell(end) => {
             if let Some(error) = &end.error {
-                field("error", error);
+                field(&mut text, "error", error);
             }
         }
     }
-    field("output-file", &job.output.display().to_string());
     text.push_str("</task-notification>");
     Prompt {
-        id: id(&job.id, *run),
+        id: job.notice(),
         blocks: vec![Block::text(text)],
         from: Origin::Job(job.id.clone()),
         when: When::Next,
@@ -70,8 +67,8 @@ pub(crate) fn news(news: &JobNews) -> Prompt {
     let text = format!(
         "<task-event>\n<task-id>{}</task-id>\n<summary>{}</summary>\n<event>\n{}\n</event>\n</task-event>",
         news.job,
-        escape(&news.title, CAP),
-        escape(&news.text, NEWS_CAP)
+        escape(cut(&news.title, CAP).0),
+        escape(cut(&news.text, NEWS_CAP).0)
     );
     Prompt {
         id: InputId::new(format!("event-{}-{}", news.job, news.number)),
@@ -82,15 +79,45 @@ pub(crate) fn news(news: &JobNews) -> Prompt {
     }
 }
 
-/// The id of the notice of a job's end: there is at most one for each run.
-pub(crate) fn id(job: &JobId, run: u32) -> InputId {
-    InputId::new(if run > 1 { format!("job-{job}-{run}") } else { format!("job-{job}") })
+fn of_agent(text: &mut String, job: &Job, envelope: &Envelope) {
+    for remark in &envelope.remarks {
+        field(text, "remark", remark);
+    }
+    let (shown, left_out) = cut(envelope.text.trim(), RESULT_CAP);
+    if !shown.is_empty() {
+        let mut result = escape(shown);
+        if left_out > 0 {
+            let file = escape(&job.output.display().to_string());
+            let _ =
+                write!(result, "\n[{left_out} more characters: TaskOutput shows them, and {file} has all]");
+        }
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "<result>{result}</result>");
+    }
+    if let Some(error) = &envelope.error {
+        field(text, "error", error);
+    }
+    if !envelope.descendants.is_empty() {
+        field(text, "its-tasks", &envelope.descendants.join("; "));
+    }
+    let (tokens, uses, ms) = (envelope.last_usage.total(), envelope.tool_uses, envelope.duration_ms);
+    let _ = writeln!(
+        text,
+        "<usage><total_tokens>{tokens}</total_tokens><tool_uses>{uses}</tool_uses><duration_ms>{ms}</duration_ms></usage>"
+    );
 }
 
-fn end_in_words(outcome: &Outcome) -> String {
-    match outcome {
+fn field(text: &mut String, name: &str, value: &str) {
+    let (shown, left_out) = cut(value, CAP);
+    let mark = if left_out > 0 { "…" } else { "" };
+    // Writing to a string can't fail.
+    let _ = writeln!(text, "<{name}>{}{mark}</{name}>", escape(shown));
+}
+
+fn summary(job: &Job, outcome: &Outcome) -> String {
+    let end = match outcome {
         Outcome::Agent(envelope) => match envelope.ending {
-            Ending::Completed => "ended".to_owned(),
+            Ending::Completed => "completed".to_owned(),
             Ending::Failed => "failed".to_owned(),
             Ending::Stopped => "was stopped".to_owned(),
         },
@@ -100,56 +127,75 @@ fn end_in_words(outcome: &Outcome) -> String {
             (_, None, Some(signal)) => format!("was ended by signal {signal}"),
             (_, None, None) => "failed".to_owned(),
         },
+    };
+    let what = if job.is_agent() { "Agent" } else { "Command" };
+    format!("{what} \"{}\" {end}", job.title)
+}
+
+/// The first characters, and how many are left out.
+fn cut(text: &str, most: usize) -> (&str, usize) {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => (&text[..end], text[end..].chars().count()),
+        None => (text, 0),
     }
 }
 
-/// Keeps a text from closing its tag, and from being too long.
-fn escape(text: &str, most: usize) -> String {
-    let cut: String = text.chars().take(most).collect();
-    let mark = if cut.len() < text.len() { "…" } else { "" };
-    format!("{}{mark}", cut.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+/// Keeps a text from closing its tag.
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// Puts the notice into the owner's inbox, or, when the owner has ended, into that of the next agent above (B3).
+pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
+    deliver(shared, &untold.job.id, untold.job.owner.clone(), prompt(untold)).await;
+}
+
+/// Hands on what an agent that has ended did not read of its jobs.
+pub(super) async fn hand_on(shared: &Arc<Shared>, row: &Row) {
+    for prompt in row.inbox.list() {
+        if let Origin::Job(job) = &prompt.from {
+            let job = job.clone();
+            deliver(shared, &job, row.header.agent.clone(), prompt).await;
+        }
+    }
+}
+
+async fn deliver(shared: &Arc<Shared>, job: &JobId, mut to: AgentId, mut prompt: Prompt) {
+    loop {
+        if let Some(row) = shared.row(&to) {
+            let wanted = || shared.jobs.wants_notice(job);
+            let sent = timeout(LIMIT, row.inbox.send_if(prompt.clone(), wanted)).await;
+            // One that is ending just now counts as ended.
+            let ending = matches!(sent, Ok(Err(InboxError::Gone)));
+            if !ending && !matches!(sent, Ok(Ok(()))) {
+                tracing::warn!(%job, ?sent, "the notice of an end is told, and was not made durable");
+                if wanted() {
+                    row.inbox.send_unwritten(prompt.clone());
+                }
+            }
+            // It may have ended while the notice was on its way; twice in an inbox is once.
+            if !ending && shared.row(&to).is_some() {
+                return;
+            }
+        }
+        if to.is_main() {
+            return;
+        }
+        let (name, above) = above(shared, &to);
+        prompt.blocks.push(Block::text(format!("(It was started by agent {name}, which has ended.)")));
+        to = above;
+    }
+}
+
+/// What an agent is called, and who started it.
+fn above(shared: &Shared, agent: &AgentId) -> (String, AgentId) {
+    let Some(job) = shared.jobs.any(&JobId::new(agent.as_str())) else {
+        return (agent.to_string(), AgentId::main());
+    };
+    let name = job.name.as_deref().unwrap_or(&job.title);
+    (format!("{agent} ({})", escape(name)), job.owner)
 }
 
 #[cfg(test)]
-mod tests {
-    use troupe_core::outcome::{EndReason, Envelope};
-    use troupe_core::ports::supervisor::Job;
-    use troupe_core::usage::Usage;
-
-    use super::*;
-
-    // proves: D10
-    #[test]
-    fn what_the_harness_has_to_say_of_a_report_stands_before_it() {
-        let envelope = Envelope {
-            ending: Ending::Completed,
-            reason: EndReason::Done,
-            text: "VERDICT: PASS".into(),
-            error: None,
-            error_status: None,
-            model: "m".into(),
-            requests: 1,
-            tool_uses: 0,
-            last_usage: Usage::default(),
-            usage: Usage::default(),
-            cost_usd: 0.0,
-            duration_ms: 0,
-            files_changed: Vec::new(),
-            descendants: Vec::new(),
-            remarks: vec!["unproven: </remark>".into()],
-        };
-        let job = Job {
-            id: JobId::new("a1"),
-            owner: troupe_core::ids::AgentId::main(),
-            title: "check".into(),
-            is_agent: true,
-            call: None,
-            output: "/o".into(),
-            outcome: tokio::sync::watch::channel(None).1,
-        };
-        let told = prompt(&Untold { job, outcome: Outcome::Agent(Box::new(envelope)) });
-        let text = troupe_core::block::text_of(&told.blocks);
-        let found = text.find("<remark>unproven: &lt;/remark&gt;</remark>");
-        assert!(found.is_some() && found < text.find("<result>"), "{text}");
-    }
-}
+#[path = "notice_tests.rs"]
+mod tests;

@@ -1,11 +1,13 @@
 //! What the supervisor knows of one live agent.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
 use troupe_core::event::Phase;
 use troupe_core::outcome::Envelope;
 use troupe_core::policy::Asker;
+use troupe_core::progress::Progress;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
@@ -22,6 +24,8 @@ pub(crate) struct Row {
     phase: Mutex<Phase>,
     /// The ends of its descendants in this run, as `address: how`.
     ends: Mutex<Vec<String>>,
+    progress: Mutex<Progress>,
+    began: AtomicBool,
 }
 
 impl Row {
@@ -32,8 +36,17 @@ impl Row {
         job: String,
         state: Arc<AgentState>,
     ) -> Self {
-        let phase = Mutex::new(Phase::Sampling);
-        Self { header, inbox, account, job, state: Mutex::new(state), phase, ends: Mutex::default() }
+        Self {
+            header,
+            inbox,
+            account,
+            job,
+            state: Mutex::new(state),
+            phase: Mutex::new(Phase::Sampling),
+            ends: Mutex::default(),
+            progress: Mutex::default(),
+            began: AtomicBool::new(false),
+        }
     }
 
     /// Its state, as it last told.
@@ -48,6 +61,21 @@ impl Row {
 
     pub(crate) fn set_phase(&self, phase: Phase) {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    }
+
+    /// How far it is; what `take` makes of it.
+    pub(crate) fn progress<T>(&self, take: impl FnOnce(&mut Progress) -> T) -> T {
+        take(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// It got its turn.
+    pub(crate) fn begin(&self) {
+        self.began.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it ever had its turn.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.began.load(Ordering::Relaxed)
     }
 
     /// Who asks when it asks.

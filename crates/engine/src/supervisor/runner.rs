@@ -18,8 +18,8 @@ use troupe_core::outcome::{EndReason, Ending, Envelope, Evidence, Outcome, Shell
 use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
-use super::door::{end, record, tell};
-use super::{Row, Shared, handoff};
+use super::door::{end, record};
+use super::{Row, Shared, handoff, notice};
 use crate::store::{StoreError, Writer, agent_log, load};
 
 /// How long the jobs of a failed agent may take to end.
@@ -74,19 +74,26 @@ pub(super) fn agent(
             }
         };
         guard.open = None;
+        let shared = &guard.shared;
         // Before anyone hears of the end: its owner's own envelope lists it.
-        if let Some(parent) = row.header.parent.as_ref().and_then(|parent| guard.shared.row(parent)) {
+        if let Some(parent) = row.header.parent.as_ref().and_then(|parent| shared.row(parent)) {
             parent.child_ended(&row.header.address, &envelope);
         }
         let Some(job) = job else { return };
-        // Whoever waits wakes now, whatever the steps after it do.
-        let untold = record(&guard.shared, &job, Outcome::Agent(Box::new(envelope.clone())));
-        note(&guard.shared, &row, &envelope).await;
-        let Some(mut untold) = untold else { return };
-        if guard.shared.config.watching.handoff {
-            untold.remark = handoff::check(&guard.shared, &row.header, &row.account).await.remark();
+        if is_cut(shared, &job) {
+            // The person stopped the program, not the agent: the next process goes on with it.
+            record(shared, &job, Outcome::Agent(Box::new(envelope)));
+            return;
         }
-        tell(&guard.shared, &untold).await;
+        notice::hand_on(shared, &row).await;
+        // Whoever waits wakes now, whatever the steps after it do.
+        let untold = record(shared, &job, Outcome::Agent(Box::new(envelope.clone())));
+        note(shared, &row, &envelope).await;
+        let Some(mut untold) = untold else { return };
+        if shared.config.watching.handoff {
+            untold.remark = handoff::check(shared, &row.header, &row.account).await.remark();
+        }
+        notice::tell(shared, &untold).await;
     }
 }
 
@@ -105,6 +112,11 @@ async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
         Ok(Err(error)) => tracing::warn!(%error, "the end of an agent is missing in the log of agents"),
         Err(_) => tracing::warn!("writing the log of agents takes too long"),
     }
+}
+
+/// Whether an agent stops only because the session closes, and no call waits for it: its run is cut, not ended.
+pub(crate) fn is_cut(shared: &Shared, job: &JobId) -> bool {
+    shared.token.is_cancelled() && shared.jobs.is_in_background(job)
 }
 
 /// Whose end is not recorded yet.
@@ -147,7 +159,7 @@ fn bury(shared: &Shared, me: &AgentId, envelope: &Envelope) {
 
 /// Ends the jobs that the failed agent started.
 async fn stop_jobs(shared: &Shared, me: &AgentId) {
-    let jobs = shared.jobs.running_of(me);
+    let jobs = shared.jobs.bound_to(me);
     for job in &jobs {
         shared.jobs.stop(&job.id);
         // Nobody is left to be told.

@@ -199,6 +199,15 @@ impl Shared {
         format!("{base}-{number}")
     }
 
+    /// Takes note of an address that an earlier process gave, so that no other agent gets it.
+    pub(crate) fn note_address(&self, address: &str) {
+        let Some((base, number)) = address.rsplit_once('-') else { return };
+        let Ok(number) = number.parse::<u32>() else { return };
+        let mut agents = lock(&self.agents);
+        let last = agents.numbers.entry(base.to_owned()).or_default();
+        *last = number.max(*last);
+    }
+
     pub(crate) fn enter(&self, row: Arc<Row>) {
         self.directory.enter(&row);
         lock(&self.agents).live.insert(row.header.agent.clone(), row);

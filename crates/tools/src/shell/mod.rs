@@ -1,6 +1,7 @@
 //! The shell: [`Bash`], and how a command becomes a job ([`run`]) with a process group ([`process`]), an
 //! output spool ([`spool`]) and an end that leaves nothing behind ([`sweep`]).
 
+mod background;
 mod exit;
 mod lines;
 mod monitor;

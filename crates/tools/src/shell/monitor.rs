@@ -12,11 +12,12 @@ use troupe_core::access::Access;
 use troupe_core::ports::supervisor::{JobNews, JobStart, Supervisor};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 
+use super::background::{HANDOVER_LIMIT, links};
 use super::exit::Meaning;
 use super::lines::{Heard, lines};
 use super::options::Options;
 use super::run;
-use super::tool::{Bash, HANDOVER_LIMIT, links, not_started};
+use super::tool::{Bash, not_started};
 
 /// How long it watches, in milliseconds, and the most that a call may ask for.
 const TIMEOUT_MS: u64 = 300_000;

@@ -5,32 +5,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::{OnceCell, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::sync::OnceCell;
+use tokio::time::{Instant, timeout};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::{Command, Mode};
-use troupe_core::ports::supervisor::{Job, JobStart, Waiter};
+use troupe_core::ports::supervisor::{JobStart, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::state::Effect;
 
+use super::background::{CallLink, HANDOVER_LIMIT, Wait, Why, in_background, links, to_background, wait};
 use super::exit::{Meaning, may_change_folder, may_go_on};
 use super::options::Options;
 use super::parse::parse;
 use super::process::{COMMAND_MOST, Launch};
 use super::prologue::{LastFolder, Parts, Prologue};
 use super::render::{self, FAILURE_CHARS};
-use super::run::{self, Finished, Link, Plan, TERM_GRACE};
+use super::run::{self, Finished, Plan, TERM_GRACE};
 use super::sandbox::{self, Door, Sandboxing, ShellSandbox};
 use super::snapshot;
-use super::spool::{Bounds, SpoolError};
+use super::spool::Bounds;
 
 /// How long a job gets to end after it was asked to: the processes' own grace, the kill, and the output.
 const END_LIMIT: Duration = TERM_GRACE.saturating_add(Duration::from_secs(3));
-/// How long a job gets to start, or to move to the background: a write to disk.
-pub(super) const HANDOVER_LIMIT: Duration = Duration::from_secs(30);
 /// Most characters of a command or description that stand for a call.
 const TITLE_CHARS: usize = 100;
 
@@ -50,20 +49,6 @@ pub(super) struct Request {
     pub(super) background: bool,
     /// The sandbox that the command runs in.
     sandbox: Option<Arc<ShellSandbox>>,
-}
-
-/// The call's end of what connects it with the job's runner.
-pub(super) struct CallLink {
-    pub(super) started: oneshot::Receiver<Result<(), String>>,
-    to_background: oneshot::Sender<oneshot::Sender<Result<(), SpoolError>>>,
-    finished: oneshot::Receiver<Finished>,
-}
-
-/// Why a foreground call stopped waiting.
-enum Wait {
-    Ended,
-    Cancelled,
-    TimedOut,
 }
 
 impl Bash {
@@ -226,21 +211,27 @@ impl Bash {
         waiter: Waiter,
         link: CallLink,
     ) -> ToolOutput {
-        let wait = tokio::select! {
-            biased;
-            _ = waiter.ended() => Wait::Ended,
-            () = cx.cancel.cancelled() => Wait::Cancelled,
-            () = sleep(request.limit) => Wait::TimedOut,
-        };
-        let (waiter, finished) = match wait {
+        let until = Instant::now() + request.limit;
+        let mut stopped_waiting = wait(&waiter, cx, until, self.options.background).await;
+        let why = match stopped_waiting {
             Wait::TimedOut if self.options.background && may_go_on(&request.parsed) => {
-                match to_background(waiter, link, request.limit).await {
-                    Ok(output) => return output,
-                    Err(back) => back,
-                }
+                Some(Why::TimedOut(request.limit))
             }
-            Wait::Ended | Wait::Cancelled | Wait::TimedOut => (waiter, link.finished),
+            Wait::LetGo => Some(Why::Asked),
+            Wait::Ended | Wait::Cancelled | Wait::TimedOut => None,
         };
+        let (waiter, finished) = match why {
+            None => (waiter, link.finished),
+            Some(why) => match to_background(waiter, link, why).await {
+                Ok(output) => return output,
+                Err(back) => back,
+            },
+        };
+        if matches!(stopped_waiting, Wait::LetGo) {
+            // It can't go there, so it is waited for after all.
+            stopped_waiting = wait(&waiter, cx, until, false).await;
+        }
+        let wait = stopped_waiting;
         if !matches!(wait, Wait::Ended) {
             waiter.stop();
         }
@@ -313,70 +304,11 @@ pub(super) fn title_of(input: &Value) -> String {
     if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 
-pub(super) fn links() -> (Link, CallLink) {
-    let (started_tx, started) = oneshot::channel();
-    let (to_background, asked) = oneshot::channel();
-    let (finished_tx, finished) = oneshot::channel();
-    let link = Link { started: started_tx, to_background: asked, finished: finished_tx };
-    (link, CallLink { started, to_background, finished })
-}
-
-/// Answers a call whose command runs in the background from the start.
-async fn in_background(waiter: Waiter, link: CallLink) -> ToolOutput {
-    let why_not = match timeout(HANDOVER_LIMIT, link.started).await {
-        Ok(Ok(Ok(()))) => {
-            let job = waiter.detach();
-            let text = format!(
-                "Runs in the background as task {}. Output goes to {}; you are told when it ends.",
-                job.id,
-                job.output.display()
-            );
-            return ToolOutput::text(text).with_data(background_data(&job, None));
-        }
-        Ok(Ok(Err(error))) => error,
-        Ok(Err(_)) => "its runner ended".to_owned(),
-        Err(_) => "it took too long".to_owned(),
-    };
-    not_started(&why_not)
-}
-
 pub(super) fn not_started(why: &str) -> ToolOutput {
     ToolOutput::error(format!("the command was not run: {why}"))
 }
 
-/// Lets a command that took too long go on in the background; gives the hold back if it can't.
-async fn to_background(
-    waiter: Waiter,
-    link: CallLink,
-    limit: Duration,
-) -> Result<ToolOutput, (Waiter, oneshot::Receiver<Finished>)> {
-    let (answer, answered) = oneshot::channel();
-    let moved = link.to_background.send(answer).is_ok()
-        && matches!(timeout(HANDOVER_LIMIT, answered).await, Ok(Ok(Ok(()))));
-    if !moved {
-        return Err((waiter, link.finished));
-    }
-    let job = waiter.detach();
-    let ms = limit.as_millis();
-    let text = format!(
-        "Still running after {ms} ms: it goes on in the background as task {}. Output goes to {}; you are told when it ends.",
-        job.id,
-        job.output.display()
-    );
-    Ok(ToolOutput::text(text).with_data(background_data(&job, Some(limit))))
-}
-
-fn background_data(job: &Job, timed_out: Option<Duration>) -> Value {
-    let mut data = data("", false);
-    data.insert("backgroundTaskId".into(), job.id.as_str().into());
-    data.insert("rawOutputPath".into(), job.output.to_string_lossy().into());
-    if let Some(limit) = timed_out {
-        data.insert("timedOutAfterMs".into(), millis(limit));
-    }
-    Value::Object(data)
-}
-
-fn data(stdout: &str, interrupted: bool) -> Map<String, Value> {
+pub(super) fn data(stdout: &str, interrupted: bool) -> Map<String, Value> {
     let mut data = Map::new();
     data.insert("stdout".into(), stdout.into());
     // One stream: what was written to either stands in `stdout`, in order.
@@ -386,7 +318,7 @@ fn data(stdout: &str, interrupted: bool) -> Map<String, Value> {
     data
 }
 
-fn millis(limit: Duration) -> Value {
+pub(super) fn millis(limit: Duration) -> Value {
     u64::try_from(limit.as_millis()).unwrap_or(u64::MAX).into()
 }
 
@@ -447,7 +379,7 @@ impl Shown {
         if self.is_stopped() {
             return Some(match self.wait {
                 Wait::TimedOut => format!("Timed out after {} ms and was killed.", self.limit.as_millis()),
-                Wait::Cancelled | Wait::Ended => "Interrupted before it ended.".into(),
+                Wait::Cancelled | Wait::Ended | Wait::LetGo => "Interrupted before it ended.".into(),
             });
         }
         match (&self.end.error, self.end.code, self.end.signal) {

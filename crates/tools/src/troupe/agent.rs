@@ -1,4 +1,5 @@
-//! The tool that starts an agent and waits for its end. What the end says, [`super::report`] writes.
+//! The tool that starts an agent, and waits for its end or leaves it in the background. What the end says,
+//! [`super::report`] writes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
 use troupe_core::outcome::Outcome;
+use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::Waiter;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::spawn::{Seed, Spawn};
@@ -18,43 +20,73 @@ use crate::file::path::absolute;
 /// The type of an agent for which none is named (A4).
 const DEFAULT_TYPE: &str = "general-purpose";
 
+/// The permission modes that a call may ask for.
+const MODES: [&str; 8] =
+    ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions", "review", "micro"];
+
 /// How long an agent that was told to end may take.
 const STOP_WAIT: Duration = Duration::from_secs(10);
+
+/// What the settings say of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgentOptions {
+    /// Whether agents may run in the background.
+    pub background: bool,
+    /// Whether they do where the call doesn't say.
+    pub by_default: bool,
+}
+
+impl Default for AgentOptions {
+    fn default() -> Self {
+        Self { background: true, by_default: false }
+    }
+}
 
 /// Starts an agent.
 pub struct Agent {
     spec: ToolSpec,
+    options: AgentOptions,
 }
 
 impl Default for Agent {
     fn default() -> Self {
-        Self::new()
+        Self::new(AgentOptions::default())
     }
 }
 
 impl Agent {
     /// The tool.
-    pub fn new() -> Self {
+    pub fn new(options: AgentOptions) -> Self {
         let string = |text: &str| json!({"type": "string", "minLength": 1, "description": text});
+        let mut properties = json!({
+            "description": string("3-5 words, for people"),
+            "prompt": string("The complete brief"),
+            "subagent_type": string("Agent type"),
+            "model": string("In place of the type's model"),
+            "run_in_background": {"type": "boolean"},
+            "isolation": {"type": "string", "enum": ["worktree", "remote"]},
+            "cwd": string("Where it works; your folder by default"),
+            "name": string("To speak of it by"),
+            "team_name": string("A team to join"),
+            "mode": {"type": "string", "enum": MODES, "description": "In place of the type's permission mode"}
+        });
+        if !options.background
+            && let Some(properties) = properties.as_object_mut()
+        {
+            properties.remove("run_in_background");
+        }
         let schema = json!({
             "type": "object",
-            "properties": {
-                "description": string("3-5 words, for people"),
-                "prompt": string("The complete brief"),
-                "subagent_type": string("Agent type"),
-                "model": string("In place of the type's model"),
-                "cwd": string("Where it works; your folder by default")
-            },
+            "properties": properties,
             "required": ["description", "prompt"],
             "additionalProperties": false
         });
-        Self {
-            spec: ToolSpec {
-                name: "Agent".into(),
-                description: include_str!("agent.md").trim_end().into(),
-                input_schema: Arc::new(schema),
-            },
-        }
+        let spec = ToolSpec {
+            name: "Agent".into(),
+            description: include_str!("agent.md").trim_end().into(),
+            input_schema: Arc::new(schema),
+        };
+        Self { spec, options }
     }
 }
 
@@ -67,7 +99,7 @@ fn agent_type(input: &Value) -> &str {
 }
 
 /// What to start.
-fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
+fn spawn(cx: &ToolCx, input: &Value, options: AgentOptions) -> Result<Spawn, BadInput> {
     let owned = |key| text(input, key).map(str::to_owned);
     let cwd = text(input, "cwd").map(|cwd| absolute(&cx.place, "cwd", cwd)).transpose()?;
     Ok(Spawn {
@@ -78,10 +110,11 @@ fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
         call: cx.call.clone(),
         model: owned("model"),
         cwd,
-        name: None,
+        name: owned("name"),
         seed: Seed::Empty,
-        background: false,
-        mode: None,
+        background: options.background
+            && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(options.by_default),
+        mode: text(input, "mode").and_then(Mode::parse),
         isolation: None,
     })
 }
@@ -92,8 +125,32 @@ fn brief(input: &Value) -> Result<&str, BadInput> {
         .ok_or_else(|| BadInput::new("prompt", "is empty; the agent needs a complete brief"))
 }
 
-async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
-    let spawn = match spawn(cx, input) {
+/// Refuses what there is no place for yet, and says what to do instead.
+fn fits(input: &Value) -> Result<(), BadInput> {
+    if text(input, "team_name").is_some() {
+        return Err(BadInput::new(
+            "team_name",
+            "there are no teams in this session; leave it out, and give the agent a `name` to speak of it by",
+        ));
+    }
+    match (text(input, "isolation"), text(input, "cwd")) {
+        (None, _) => Ok(()),
+        (Some("worktree"), Some(_)) => {
+            Err(BadInput::new("cwd", "a worktree is a folder of its own; give one of `cwd` and `isolation`"))
+        }
+        (Some("worktree"), None) => Err(BadInput::new(
+            "isolation",
+            "there are no worktrees for agents yet; leave it out, and give agents that write at the same time separate files",
+        )),
+        (Some(_), _) => Err(BadInput::new(
+            "isolation",
+            "there is no other machine to work on; leave it out, and the agent works here",
+        )),
+    }
+}
+
+async fn run(cx: &ToolCx, input: &Value, options: AgentOptions) -> ToolOutput {
+    let spawn = match fits(input).and_then(|()| spawn(cx, input, options)) {
         Ok(spawn) => spawn,
         Err(fault) => return ToolOutput::error(fault.to_string()),
     };
@@ -106,21 +163,21 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
         },
     };
     if waiter.job.background {
-        let job = waiter.detach();
-        return ToolOutput::text(format!(
-            "Agent {} was started in the background. Its report comes by itself as a task-notification: do other work, \
-             or end your turn. Its transcript: {}",
-            job.id,
-            job.output.display()
-        ));
+        return launched(waiter, input, "was started in the background");
     }
     let job = waiter.job.clone();
-    let Some(outcome) = end(cx, waiter).await else {
-        return ToolOutput::error(format!(
-            "Status: stopped: cancelled. Agent {} was told to end and did not within {} s; no report.",
-            job.id,
-            STOP_WAIT.as_secs()
-        ));
+    let outcome = match end(cx, waiter).await {
+        Waited::Ended(outcome) => outcome,
+        Waited::LetGo(waiter) => {
+            return launched(waiter, input, "is still at work and goes on in the background");
+        }
+        Waited::Deaf => {
+            return ToolOutput::error(format!(
+                "Status: stopped: cancelled. Agent {} was told to end and did not within {} s; no report.",
+                job.id,
+                STOP_WAIT.as_secs()
+            ));
+        }
     };
     match outcome {
         Outcome::Agent(envelope) => {
@@ -137,18 +194,55 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
     }
 }
 
-/// Waits for the end; none when the call was cancelled and the agent would not end. Its own limits bound the
-/// wait until then.
-async fn end(cx: &ToolCx, waiter: Waiter) -> Option<Outcome> {
+/// Answers a call that waits no longer: the end comes as a notice.
+fn launched(waiter: Waiter, input: &Value, how: &str) -> ToolOutput {
+    let readable = waiter.readable;
+    let job = waiter.detach();
+    let called = job.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+    let words = format!(
+        "Agent {}{called} {how}. Its report comes by itself as a task-notification: do other work, or end your turn; \
+         don't poll, and don't say what it found before it is told. To look at it: TaskOutput with `block: false`. \
+         Its transcript: {}",
+        job.id,
+        job.output.display()
+    );
+    let mut data = json!({
+        "status": "async_launched",
+        "agentId": job.id,
+        "description": job.title,
+        "prompt": text(input, "prompt").unwrap_or_default(),
+        "outputFile": job.output.to_string_lossy(),
+        "canReadOutputFile": readable,
+    });
+    if let Some(model) = &job.model {
+        data["resolvedModel"] = model.as_str().into();
+    }
+    ToolOutput::text(words).with_data(data)
+}
+
+/// How a wait ended.
+enum Waited {
+    Ended(Outcome),
+    /// The agent is to go on without the call.
+    LetGo(Waiter),
+    /// The call was cancelled, and the agent would not end.
+    Deaf,
+}
+
+/// Waits for the end. The agent's own limits bound the wait.
+async fn end(cx: &ToolCx, waiter: Waiter) -> Waited {
     tokio::select! {
         biased;
         _ = waiter.ended() => {}
         () = cx.cancel.cancelled() => {
             waiter.stop();
-            tokio::time::timeout(STOP_WAIT, waiter.ended()).await.ok()?;
+            if tokio::time::timeout(STOP_WAIT, waiter.ended()).await.is_err() {
+                return Waited::Deaf;
+            }
         }
+        () = waiter.asked_to_let_go() => return Waited::LetGo(waiter),
     }
-    Some(waiter.taken().await)
+    Waited::Ended(waiter.taken().await)
 }
 
 impl Tool for Agent {
@@ -162,12 +256,13 @@ impl Tool for Agent {
 
     fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
         brief(input)?;
+        fits(input)?;
         text(input, "cwd").map(|cwd| absolute(at, "cwd", cwd)).transpose()?;
         Ok(vec![Access::Spawn { agent: agent_type(input).to_owned() }])
     }
 
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { run(cx, &input).await })
+        Box::pin(async move { run(cx, &input, self.options).await })
     }
 
     fn title(&self, input: &Value) -> Title {

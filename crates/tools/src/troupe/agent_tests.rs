@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use tokio::sync::watch;
 use troupe_core::block::text_of;
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::job::JobKind;
 use troupe_core::outcome::{EndReason, Ending, Envelope};
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, Release, SpawnError, Supervisor};
@@ -23,6 +24,7 @@ struct Stage {
     spawned: Mutex<Option<Spawn>>,
     outcome: watch::Sender<Option<Outcome>>,
     cancel: CancellationToken,
+    let_go: CancellationToken,
     released: Arc<Mutex<Vec<Release>>>,
 }
 
@@ -33,6 +35,7 @@ impl Stage {
             spawned: Mutex::new(None),
             outcome: watch::Sender::new(None),
             cancel: CancellationToken::new(),
+            let_go: CancellationToken::new(),
             released: Arc::default(),
         })
     }
@@ -86,8 +89,11 @@ impl Supervisor for Stage {
                 id: "a1".into(),
                 owner: spawn.parent.clone(),
                 title: spawn.description.clone(),
-                is_agent: true,
-                background: false,
+                kind: JobKind::Agent,
+                run: 1,
+                name: spawn.name.clone(),
+                model: Some("m".into()),
+                background: spawn.background,
                 call: Some(spawn.call.clone()),
                 output: "/s/a1".into(),
                 outcome: self.outcome.subscribe(),
@@ -95,7 +101,8 @@ impl Supervisor for Stage {
             *self.spawned.lock().unwrap() = Some(spawn);
             let released = self.released.clone();
             let release = Arc::new(move |_: &JobId, how| released.lock().unwrap().push(how));
-            Ok(Waiter::new(job, self.cancel.clone(), release))
+            let waiter = Waiter::new(job, self.cancel.clone(), release);
+            Ok(waiter.with_let_go(self.let_go.clone()).with_readable(true))
         })
     }
 
@@ -126,7 +133,7 @@ fn brief() -> Value {
 #[tokio::test]
 async fn a_call_waits_for_its_agent_and_takes_the_outcome() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     stage.end(EndReason::Done, "There are 3.");
@@ -145,10 +152,10 @@ async fn every_parameter_reaches_the_supervisor() {
     stage.end(EndReason::Done, "ok");
     let input = json!({
         "description": "d", "prompt": "p", "subagent_type": "explore",
-        "model": "small", "cwd": "sub/../src"
+        "model": "small", "cwd": "sub/../src", "name": "bob", "mode": "plan", "run_in_background": false
     });
-    schema::check(&Agent::new().spec().input_schema, &input).unwrap();
-    Agent::new().call(&stage.cx(), input).await;
+    schema::check(&Agent::default().spec().input_schema, &input).unwrap();
+    Agent::default().call(&stage.cx(), input).await;
     let expected = Spawn {
         definition: Some("explore".into()),
         description: "d".into(),
@@ -157,17 +164,102 @@ async fn every_parameter_reaches_the_supervisor() {
         call: "call".into(),
         model: Some("small".into()),
         cwd: Some("/w/src".into()),
-        name: None,
+        name: Some("bob".into()),
         seed: Seed::Empty,
         background: false,
-        mode: None,
+        mode: Some(Mode::Plan),
         isolation: None,
     };
     assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
 
-    Agent::new().call(&stage.cx(), brief()).await;
+    Agent::default().call(&stage.cx(), brief()).await;
     let bare = stage.spawned.lock().unwrap().take().unwrap();
     assert_eq!((bare.definition, bare.model, bare.cwd, bare.name), (None, None, None, None));
+}
+
+// proves: A2, A10
+#[tokio::test]
+async fn a_background_call_answers_at_once_and_lets_go() {
+    let (on, by_default) = (json!(true), AgentOptions { by_default: true, ..AgentOptions::default() });
+    for (options, asked, background) in [
+        (AgentOptions::default(), Some(on.clone()), true),
+        (by_default, None, true),
+        (by_default, Some(json!(false)), false),
+        (AgentOptions { background: false, ..by_default }, Some(on), false),
+    ] {
+        let stage = Stage::new();
+        let mut input = brief();
+        input["name"] = "bob".into();
+        input["run_in_background"] = asked.unwrap_or(Value::Null);
+        let (cx, tool) = (stage.cx(), Agent::new(options));
+        let mut call = tool.call(&cx, input);
+        let std::task::Poll::Ready(output) = futures_util::poll!(call.as_mut()) else {
+            assert!(!background, "{options:?}");
+            continue;
+        };
+        assert!(background && !output.is_error, "{options:?}");
+        let text = text_of(&output.content);
+        for taught in ["Agent a1 (bob)", "TaskOutput", "task-notification", "don't poll"] {
+            assert!(text.contains(taught), "{taught}: {text}");
+        }
+        assert_eq!(
+            output.data.unwrap(),
+            json!({
+                "status": "async_launched", "agentId": "a1", "description": "count the files",
+                "prompt": "Count the files in src", "outputFile": "/s/a1", "canReadOutputFile": true,
+                "resolvedModel": "m",
+            })
+        );
+        assert_eq!(*stage.released.lock().unwrap(), [Release::Detached]);
+        assert!(!stage.cancel.is_cancelled(), "it goes on");
+    }
+}
+
+// proves: A7
+#[tokio::test]
+async fn a_call_that_is_asked_to_lets_its_agent_go_on() {
+    let stage = Stage::new();
+    let (cx, tool) = (stage.cx(), Agent::default());
+    let mut call = tool.call(&cx, brief());
+    assert!(futures_util::poll!(call.as_mut()).is_pending());
+    stage.let_go.cancel();
+    let output = call.await;
+    assert!(text_of(&output.content).contains("goes on in the background"));
+    assert_eq!(output.data.unwrap()["status"], "async_launched");
+    assert_eq!(*stage.released.lock().unwrap(), [Release::Detached]);
+    assert!(!stage.cancel.is_cancelled());
+
+    // One that has ended in the same instant gives its report.
+    let stage = Stage::new();
+    stage.let_go.cancel();
+    stage.end(EndReason::Done, "There are 3.");
+    let output = Agent::default().call(&stage.cx(), brief()).await;
+    assert_eq!(output.data.unwrap()["status"], "completed");
+    assert_eq!(*stage.released.lock().unwrap(), [Release::Taken]);
+}
+
+// proves: A12
+#[tokio::test]
+async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
+    for (more, words) in [
+        (json!({"team_name": "t"}), "no teams"),
+        (json!({"isolation": "worktree"}), "no worktrees"),
+        (json!({"isolation": "worktree", "cwd": "/w"}), "one of `cwd` and `isolation`"),
+        (json!({"isolation": "remote"}), "works here"),
+    ] {
+        let mut input = brief();
+        input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        schema::check(&Agent::default().spec().input_schema, &input).unwrap();
+        let refused = Agent::default().access(&place(), &input).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+        let stage = Stage::new();
+        let output = Agent::default().call(&stage.cx(), input).await;
+        assert!(output.is_error && text_of(&output.content).contains(words));
+        assert!(stage.spawned.lock().unwrap().is_none());
+    }
+    let mut input = brief();
+    input["mode"] = "everything".into();
+    assert!(schema::check(&Agent::default().spec().input_schema, &input).is_err());
 }
 
 // proves: A8
@@ -187,7 +279,7 @@ async fn a_refusal_is_an_error_in_the_supervisors_words() {
     ] {
         let stage = Stage::new();
         *stage.refusal.lock().unwrap() = Some(refusal);
-        let output = Agent::new().call(&stage.cx(), brief()).await;
+        let output = Agent::default().call(&stage.cx(), brief()).await;
         let text = text_of(&output.content);
         assert!(
             output.is_error && text.starts_with("No agent was started: ") && text.contains(words),
@@ -199,7 +291,7 @@ async fn a_refusal_is_an_error_in_the_supervisors_words() {
 #[tokio::test]
 async fn a_cancelled_call_stops_its_agent_and_keeps_what_it_said() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     cx.cancel.cancel();
@@ -216,7 +308,7 @@ async fn a_cancelled_call_stops_its_agent_and_keeps_what_it_said() {
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_will_not_end_does_not_hold_its_owner() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     cx.cancel.cancel();
     // Cancelled before the start: nothing is started.
     assert!(tool.call(&cx, brief()).await.is_error);
@@ -234,7 +326,7 @@ async fn an_agent_that_will_not_end_does_not_hold_its_owner() {
 #[tokio::test]
 async fn a_dropped_call_ends_its_agent() {
     let stage = Stage::new();
-    let (cx, tool) = (stage.cx(), Agent::new());
+    let (cx, tool) = (stage.cx(), Agent::default());
     let mut call = tool.call(&cx, brief());
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     drop(call);
@@ -243,7 +335,7 @@ async fn a_dropped_call_ends_its_agent() {
 
 #[test]
 fn access_names_the_type() {
-    let access = |input| Agent::new().access(&place(), &input);
+    let access = |input| Agent::default().access(&place(), &input);
     assert_eq!(access(brief()), Ok(vec![Access::Spawn { agent: "general-purpose".into() }]));
     let named = json!({"description": "d", "prompt": "p", "subagent_type": "explore"});
     assert_eq!(access(named), Ok(vec![Access::Spawn { agent: "explore".into() }]));
@@ -255,15 +347,17 @@ fn access_names_the_type() {
 // proves: A11
 #[test]
 fn the_text_teaches_in_few_bytes_and_lists_no_types() {
-    let spec = Agent::new().spec.clone();
+    let spec = Agent::default().spec.clone();
     let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
-    assert!(bytes <= 1800, "{bytes}");
+    assert!(bytes <= 2700, "{bytes}");
     for taught in [
         "several Agent calls in one message",
         "complete brief",
         "does not see the report",
         "Not to",
         "write or only to look",
+        "only when you have other work",
+        "don't poll",
     ] {
         assert!(spec.description.contains(taught), "{taught}");
     }

@@ -78,6 +78,7 @@ impl TaskOutput {
                 biased;
                 _ = job.ended() => {}
                 () = cx.cancel.cancelled() => {}
+                () = cx.supervisor.urged(&cx.me) => {}
                 () = sleep(wait_of(input)) => {}
             }
         }
@@ -204,7 +205,11 @@ async fn stop(cx: &ToolCx, input: &Value) -> ToolOutput {
     data.insert("message".into(), message.as_str().into());
     data.insert("task_id".into(), job.id.as_str().into());
     data.insert("task_type".into(), kind(&job).into());
-    if !job.is_agent {
+    if end.is_some() {
+        // The owner knows of the end: a later process tells it no more.
+        data.insert("run".into(), job.run.into());
+    }
+    if !job.is_agent() {
         data.insert("command".into(), job.title.as_str().into());
     }
     ToolOutput::text(message).with_data(Value::Object(data))
@@ -232,7 +237,7 @@ fn wait_of(input: &Value) -> Duration {
 }
 
 fn kind(job: &Job) -> &'static str {
-    if job.is_agent { "local_agent" } else { "local_bash" }
+    job.kind.as_str()
 }
 
 fn status(end: Option<&Outcome>) -> &'static str {
@@ -250,6 +255,9 @@ fn row(job: &Job, end: Option<&Outcome>) -> Map<String, Value> {
     row.insert("task_type".into(), kind(job).into());
     row.insert("status".into(), status(end).into());
     row.insert("description".into(), job.title.as_str().into());
+    if job.run > 1 {
+        row.insert("run".into(), job.run.into());
+    }
     if let Some(Outcome::Shell(shell)) = end {
         row.insert("exitCode".into(), shell.code.into());
     }
@@ -283,7 +291,7 @@ async fn output_of(job: &Job, end: Option<&Outcome>, chars: usize) -> Part {
         let (text, bytes) = last_chars(envelope.text.as_bytes(), chars);
         return Part { text, left_out: (envelope.text.len() - bytes) as u64 };
     }
-    let most = if job.is_agent { TRANSCRIPT_TAIL } else { chars * 4 };
+    let most = if job.is_agent() { TRANSCRIPT_TAIL } else { chars * 4 };
     let (bytes, before) = match file_end(job.output.clone(), most).await {
         Ok(read) => read,
         Err(error) => {
@@ -291,7 +299,7 @@ async fn output_of(job: &Job, end: Option<&Outcome>, chars: usize) -> Part {
             return Part { text, left_out: 0 };
         }
     };
-    if job.is_agent {
+    if job.is_agent() {
         let said = said(&bytes);
         return Part { text: last_chars(said.as_bytes(), chars).0, left_out: 0 };
     }

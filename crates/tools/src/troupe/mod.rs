@@ -5,6 +5,6 @@ mod job;
 mod report;
 mod send;
 
-pub use agent::Agent;
+pub use agent::{Agent, AgentOptions};
 pub use job::{TaskOutput, TaskStop};
 pub use send::{ListAgents, SendMessage};

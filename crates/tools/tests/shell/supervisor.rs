@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use troupe_core::ids::{AgentId, JobId};
+use troupe_core::job::JobKind;
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{
@@ -101,7 +102,10 @@ impl Supervisor for Door {
             id: id.clone(),
             owner: start.owner,
             title: start.title,
-            is_agent: false,
+            kind: JobKind::Shell,
+            run: 1,
+            name: None,
+            model: None,
             background: false,
             call: Some(start.call),
             output: output.clone(),

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use troupe_core::ids::AgentId;
+use troupe_core::job::JobKind;
 use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::Tool as _;
@@ -129,7 +130,10 @@ fn agent_job(world: &World, outcome: Option<Outcome>) -> (Job, watch::Sender<Opt
         id: "a7".into(),
         owner: AgentId::main(),
         title: "look around".into(),
-        is_agent: true,
+        kind: JobKind::Agent,
+        run: 1,
+        name: None,
+        model: None,
         background: false,
         call: None,
         output: world.outputs().join("a7.output"),
@@ -187,7 +191,7 @@ async fn an_output_file_that_is_none_is_said_to_be() {
     let world = World::new();
     let mut agent = Agent::main(&world);
     let (mut job, _end) = agent_job(&world, None);
-    job.is_agent = false;
+    job.kind = JobKind::Shell;
     fifo(&world.outputs(), "a7.output");
     world.add(job);
     let tool = TaskOutput::new(30_000);

@@ -17,7 +17,9 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{
+    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -193,6 +195,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         ceilings: Ceilings::default(),
         watching: Watching::default(),
         guards: troupe_engine::guards::Guards::default(),
+        background: Background::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

@@ -12,7 +12,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Definitions, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Background, Definitions, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -20,8 +20,8 @@ use troupe_wire::headless::Options;
 use super::permissions::Asked;
 use super::state::State;
 use super::{
-    coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state, tools, trust,
-    which,
+    coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state, tools,
+    trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -163,6 +163,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         limits: limits.limits,
         ceilings: limits.ceilings,
         guards: limits.guards,
+        background: background(&env, &settings),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);
@@ -271,6 +272,18 @@ fn reader(places: Places, home: Option<PathBuf>, sources: Sources, bare: bool) -
         loaded.notices.iter().for_each(warn);
         loaded.files
     })
+}
+
+fn background(env: &Env, settings: &Settings) -> Background {
+    let after = tools::number(env, &var::AUTO_BACKGROUND_AFTER_MS).map(std::time::Duration::from_millis);
+    let days = settings.session().cleanup_period_days.map(|days| days.value);
+    let usual = Background::default();
+    Background {
+        allowed: !tools::is_on(env, &var::DISABLE_BACKGROUND_TASKS, false),
+        after: tools::is_on(env, &var::AUTO_BACKGROUND_TASKS, false)
+            .then(|| after.unwrap_or(Background::AFTER)),
+        keep: days.map_or(usual.keep, |days| std::time::Duration::from_secs(days.saturating_mul(86_400))),
+    }
 }
 
 /// What the flags say that has no effect yet.

@@ -9,6 +9,7 @@ use troupe_engine::load::variables::{self as var, Variable};
 use troupe_engine::load::{Env, Settings};
 use troupe_tools::shell::Options;
 use troupe_tools::shell::sandbox::Sandboxing;
+use troupe_tools::troupe::AgentOptions;
 
 use crate::docs::Docs;
 use crate::fault::warn;
@@ -18,7 +19,10 @@ const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
 pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
-    let mut tools = troupe_tools::builtin(Options { sandbox, ..options(env, settings) });
+    let options = Options { sandbox, ..options(env, settings) };
+    let by_default = is_on(env, &var::BACKGROUND_AGENTS, false);
+    let agents = AgentOptions { background: options.background, by_default };
+    let mut tools = troupe_tools::builtin_with(options, agents);
     tools.push(Arc::new(Docs::new()));
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools

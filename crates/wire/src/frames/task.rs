@@ -16,6 +16,8 @@ pub(crate) struct Task {
     pub(crate) definition: Option<String>,
     /// The call that started it.
     pub(crate) call: Option<String>,
+    /// What an agent is to do.
+    pub(crate) prompt: Option<String>,
     /// The sub-agent that started it.
     pub(crate) parent: Option<String>,
     /// How deep the agent nests.
@@ -25,6 +27,10 @@ pub(crate) struct Task {
     /// Whether no call waits for it.
     pub(crate) background: bool,
     pub(crate) paused: bool,
+    /// Whether that call has its result.
+    pub(crate) answered: bool,
+    /// Its end, when that was heard before the result of the call that sent it off.
+    pub(crate) end: Option<(Outcome, Time)>,
     pub(crate) began: Time,
     /// Calls of the agent.
     pub(crate) tool_uses: u32,
@@ -75,6 +81,9 @@ pub(crate) fn started(session: &str, task: &Task) -> Value {
     fields.insert("is_backgrounded".into(), task.background.into());
     if let Some(depth) = task.depth {
         fields.insert("spawn_depth".into(), depth.into());
+    }
+    if let Some(prompt) = &task.prompt {
+        fields.insert("prompt".into(), prompt.as_str().into());
     }
     task.optional(&mut fields);
     system(session, "task_started", Value::Object(fields))

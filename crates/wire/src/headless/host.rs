@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use troupe_core::entry::{Origin, Setting};
-use troupe_core::ids::{InputId, JobId};
+use troupe_core::ids::{CallId, InputId, JobId};
 use troupe_core::input::{Input, Prompt, When};
 use troupe_core::outcome::EndReason;
 use troupe_core::policy::{Answer, Mode};
@@ -118,6 +118,11 @@ impl Driver {
                 Some(id) => Ok(json!({"cancelled": self.cancel_message(&InputId::new(id)).await})),
                 None => Err("`message_uuid` is missing".to_owned()),
             },
+            // What calls wait for goes on without them; a call that was answered meanwhile is no fault.
+            "background_tasks" => {
+                self.engine.detach_call(text("tool_use_id").map(CallId::new).as_ref());
+                Ok(json!({}))
+            }
             "get_context_usage" => {
                 let model = self.engine.model();
                 let info = self.engine.model_info(&model);

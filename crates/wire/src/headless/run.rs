@@ -52,6 +52,14 @@ async fn drive(driver: &mut Driver, input: Input, terminal: &mut Option<Answers>
         }
         over |= end.as_ref() == Some(&entry.id);
     }
+    for (agent, end) in driver.engine.revived().to_vec() {
+        for entry in driver.engine.entries(&agent, 0).await.unwrap_or_default() {
+            driver.projection.pass_over_child(&entry);
+            if end.as_ref() == Some(&entry.id) {
+                break;
+            }
+        }
+    }
     for waiting in driver.engine.waiting(&AgentId::main()) {
         driver.queue.knows(&waiting.id);
     }

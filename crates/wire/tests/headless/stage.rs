@@ -13,7 +13,9 @@ use troupe_core::def::{AgentDef, Filter};
 use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::guards::Guards;
-use troupe_engine::session::{Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{
+    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
@@ -219,6 +221,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         ceilings: Ceilings::default(),
         watching: Watching::default(),
         guards: Guards::default(),
+        background: Background::default(),
         version: "0.1.0".into(),
     }
 }

@@ -4,18 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use tokio::sync::watch;
 use troupe_core::block::text_of;
 use troupe_core::catalogue::DEFAULT_TYPE;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{FORMAT, Header};
-use troupe_core::event::{EventKind, JobChange};
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::AgentId;
 use troupe_core::pool::{Life, Standing};
-use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
+use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
 
 use super::choice;
+use super::launch::launch;
 use super::record::{keep, one, specs, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -23,11 +22,15 @@ use crate::store::Rendered;
 use crate::supervisor::account::Account;
 use crate::supervisor::door::{short_id, waiter};
 use crate::supervisor::jobs::Hold;
-use crate::supervisor::{Row, Shared, activity, runner};
+use crate::supervisor::{Row, Shared};
 
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
+    if let Some((job, token)) = shared.jobs.of_call(&spawn.call) {
+        // The call is made again after a restart, and its agent is there.
+        return Ok(waiter(shared, job, token).with_readable(can_read(shared, &parent)));
+    }
     if spawn.seed == Seed::Fork && shared.coordinates() {
         let why = "a coordinator starts workers and never forks: give a complete brief";
         return Err(SpawnError::Denied(why.to_owned()));
@@ -47,10 +50,6 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
     let model = choice::model(shared, &spawn, &def, &parent_state).await?;
-    if !shared.reserve() {
-        let most = u32::try_from(shared.config.ceilings.agents).unwrap_or(u32::MAX);
-        return Err(SpawnError::TooMany { what: "agents in this session".to_owned(), most });
-    }
     // Who coordinates goes on while its workers work.
     let background =
         spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
@@ -100,45 +99,25 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
     write_meta(shared, &header);
-    let job = enter_job(shared, &actor, &header);
-    Ok(run_child(shared, actor, job, &header))
-}
-
-fn enter_job(shared: &Arc<Shared>, actor: &Actor, header: &Header) -> Job {
-    let (sender, outcome) = watch::channel(None);
-    let job = Job {
-        id: JobId::new(header.agent.as_str()),
-        owner: header.parent.clone().unwrap_or_else(AgentId::main),
-        title: header.description.clone(),
-        is_agent: true,
-        background: header.background,
-        call: header.call.clone(),
-        output: shared.paths.transcript_file(&header.agent),
-        outcome,
-    };
-    // A call that does not wait lets go once it knows the id.
-    shared.jobs.enter(job.clone(), sender, actor.token(), Hold::Waiting);
-    job
-}
-
-fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: &Arc<Header>) -> Waiter {
+    link_output(shared, &id);
     let token = actor.token();
-    shared.enter(actor.row());
-    shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(header)));
-    actor.tell_faulty_rules();
-    let change = JobChange::Started {
-        title: header.description.clone(),
-        agent: true,
-        call: header.call.clone(),
-        background: header.background,
-    };
-    shared.bus.tell(&job.owner, EventKind::Job(job.id.clone(), change));
-    // A session that closes runs nothing more; the waiter then sees that the agent was dropped.
-    if header.background && shared.config.watching.activity {
-        shared.run(activity::watch(Arc::clone(shared), actor.row(), job.clone()));
+    let readable = can_read(shared, &parent);
+    // A call waits at first, also for one that runs in the background: it lets go once it knows the id.
+    let job = launch(shared, actor, 1, Hold::Waiting);
+    Ok(waiter(shared, job, token).with_readable(readable))
+}
+
+/// Whether the tools of an agent can read files, and so the output of its jobs.
+fn can_read(shared: &Shared, agent: &Row) -> bool {
+    let header = &agent.header;
+    if header.parent.is_none() {
+        return shared.main_pool().iter().any(|tool| *tool.spec().name == *"Read");
     }
-    shared.run(runner::agent(Arc::clone(shared), actor.row(), Some(job.id.clone()), actor.run()));
-    waiter(shared, job, token)
+    let Some(def) = shared.parts.defs.catalogue().find(&header.definition).cloned() else { return false };
+    let life = if header.background { Life::Background } else { Life::Foreground };
+    let mode = agent.state().mode;
+    let at = Standing { life, depth: header.depth, most_depth: shared.config.ceilings.depth, mode };
+    shared.pool(&def, &at).iter().any(|tool| *tool.spec().name == *"Read")
 }
 
 fn find_def(shared: &Shared, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
@@ -191,6 +170,15 @@ fn child_cwd(shared: &Shared, wanted: Option<&Path>, parents: &Path) -> Result<P
         path.display(),
         list.join(", ")
     )))
+}
+
+/// Lays the agent's output, a link to its transcript, so that nothing is written twice. Only readers by path miss it
+/// when it can't be laid.
+pub(super) fn link_output(shared: &Shared, agent: &AgentId) {
+    let (output, transcript) = (shared.paths.agent_output(agent), shared.paths.transcript_file(agent));
+    if let Err(error) = crate::store::private::link(&transcript, &output) {
+        tracing::warn!(%error, path = %output.display(), "the agent's output was not laid");
+    }
 }
 
 /// What readers of the ecosystem want to know of a sub-agent. Only they miss it when it can't be written.

@@ -1,12 +1,11 @@
 //! The main agent of a session: a new one, or one that goes on.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::builtin;
 use troupe_core::def::{AgentDef, Effort, Source};
-use troupe_core::entry::{Body, Entry, FORMAT, Header, Setting};
+use troupe_core::entry::{Body, FORMAT, Header, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::{AgentId, EntryId, SessionId};
 use troupe_core::outcome::{EndReason, Envelope};
@@ -17,10 +16,12 @@ use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
 use super::record::{keep, specs, writer};
+use super::revive::Revived;
+use super::scan::{self, Scan};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
-use crate::store::{Rendered, Restored, StoreError, load};
+use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared, runner};
 
@@ -32,6 +33,8 @@ pub(crate) struct Opened {
     pub(crate) last_end: Option<Envelope>,
     /// The last entry before it began to work.
     pub(crate) before: Option<EntryId>,
+    /// The same of the agents that go on.
+    pub(crate) revived: Vec<(AgentId, Option<EntryId>)>,
 }
 
 /// Opens the main agent of a session.
@@ -56,6 +59,7 @@ pub(crate) async fn open_main(
     }
     let pool = shared.main_pool();
     let rendered = render_main(shared, &def, &pool);
+    let mut told = Told::default();
     let (header, writer, rendered) = match (start, restored) {
         (Start::Resume(id), None) => return Err(OpenError::Unknown(id.clone())),
         (Start::New(id), Some(_)) => return Err(OpenError::Exists(id.clone())),
@@ -93,6 +97,7 @@ pub(crate) async fn open_main(
             if header.format > FORMAT {
                 return Err(OpenError::TooNew { session: id.clone(), found: header.format, known: FORMAT });
             }
+            told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
             let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
             (header, resumed, kept.unwrap_or(rendered))
@@ -101,15 +106,19 @@ pub(crate) async fn open_main(
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
-    drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
-    let prompt_waits = !drain.is_empty();
+    let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
+    shared.enter(actor.row());
+    shared.bus.tell(&me, EventKind::Opened(header));
+    let mut revived = Revived::default();
     if resumed {
-        rebook(shared, &actor, &account).await;
+        scan::book(shared, actor.transcript());
+        let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
+        revived = Revived::of(shared, scan).await;
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
     } else {
@@ -117,7 +126,9 @@ pub(crate) async fn open_main(
     }
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
-    let pending = prompt_waits || unfinished;
+    let before_revived = revived.before();
+    revived.begin(shared).await;
+    let pending = unfinished || !actor.row().inbox.list().is_empty();
     if unfinished {
         // Its end is told, also when all that is left is to answer what was under way.
         actor.begin_run();
@@ -130,11 +141,9 @@ pub(crate) async fn open_main(
     }
     let last_end = if pending { None } else { actor.last_end() };
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
-    shared.enter(actor.row());
-    shared.bus.tell(&me, EventKind::Opened(header));
     actor.tell_faulty_rules();
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
-    Ok(Opened { resumed, pending, last_end, before })
+    Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
 
 fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {
@@ -183,34 +192,6 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
     }
 }
 
-/// Books again what an earlier process spent on this session, sub-agents included (E4), and enters these.
-async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
-    let mut transcripts: Vec<Arc<Entry>> = actor.transcript().entries().to_vec();
-    let mut headers = Vec::new();
-    let mut made = 0;
-    for agent in shared.paths.agents() {
-        made += 1;
-        let key = shared.paths.transcript(&agent);
-        let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
-        if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
-            let begun = transcript.entries().first().map(|first| first.at);
-            headers.extend(transcript.header().map(|header| (begun, Arc::clone(header))));
-            transcripts.extend(transcript.entries().iter().cloned());
-        }
-    }
-    headers.sort_by(|a, b| (a.0, &a.1.agent).cmp(&(b.0, &b.1.agent)));
-    shared.directory.remember(headers.into_iter().map(|(_, header)| header));
-    shared.count_made(made);
-    for entry in transcripts {
-        if let Body::Assistant { model, usage, .. } = &entry.body {
-            let info = shared.parts.model.info(model);
-            let cost = info.price.map_or(0.0, |price| price.of(usage));
-            account.book(usage, cost);
-            shared.book(|totals| totals.book(&info, usage, cost, 0));
-        }
-    }
-}
-
 impl Actor {
     /// Takes over what this run asks for, where it differs from what the session had. A mode that lets more
     /// pass is not carried into a new run by itself.
@@ -249,9 +230,6 @@ impl Actor {
 
     /// How the last run ended.
     fn last_end(&self) -> Option<Envelope> {
-        self.transcript().entries().iter().rev().find_map(|entry| match &entry.body {
-            Body::Closed(envelope) => Some((**envelope).clone()),
-            _ => None,
-        })
+        self.transcript().last_end().cloned()
     }
 }

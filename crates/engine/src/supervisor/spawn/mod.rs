@@ -2,11 +2,15 @@
 
 mod child;
 mod choice;
+mod launch;
 mod load;
 mod main;
 mod opening;
 mod record;
+mod reopen;
 mod resume;
+mod revive;
+mod scan;
 
 pub(crate) use child::open_child;
 pub use load::ResumeError;

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::timeout;
 use troupe_core::def::{AgentDef, Source};
 use troupe_core::entry::{Body, Header, Setting};
-use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::input::Prompt;
 use troupe_core::pool::{Life, Standing};
-use troupe_core::ports::supervisor::Job;
 use troupe_core::transcript::Transcript;
 
+use super::launch::{enter_job, job_of};
 use super::load::{Loaded, ResumeError, load_child};
 use super::record::{keep, one, specs, writer};
 use crate::agent::Actor;
@@ -91,7 +89,8 @@ pub(crate) async fn resume(
         return Err(ResumeError::NoTools(agent.clone()));
     }
     let kept = rendered.is_some();
-    let rendered = rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let rendered =
+        rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));
@@ -210,25 +209,11 @@ fn start(
     (owner, call): (AgentId, Option<CallId>),
     run: u32,
 ) -> Result<(), ResumeError> {
-    let (sender, outcome) = watch::channel(None);
-    let job = Job {
-        id: JobId::new(header.agent.as_str()),
-        owner: owner.clone(),
-        title: header.description.clone(),
-        is_agent: true,
-        call: call.clone(),
-        output: shared.paths.transcript_file(&header.agent),
-        background: true,
-        outcome,
-    };
-    let id = job.id.clone();
-    shared.jobs.enter_run(job, sender, actor.token(), Hold::Inbox, run);
-    shared.enter(actor.row());
-    shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(header)));
-    actor.tell_faulty_rules();
-    let title = header.description.clone();
-    let change = JobChange::Started { title, agent: true, call, background: true };
-    shared.bus.tell(&owner, EventKind::Job(id.clone(), change));
-    let task = runner::agent(Arc::clone(shared), actor.row(), Some(id), actor.run());
+    let (mut job, sender) = job_of(shared, header, run, None);
+    job.owner = owner;
+    job.call = call;
+    job.background = true;
+    let job = enter_job(shared, &actor, (job, sender), Hold::Inbox);
+    let task = runner::agent(Arc::clone(shared), actor.row(), Some(job.id), actor.run());
     if shared.run(task) { Ok(()) } else { Err(ResumeError::Ending) }
 }

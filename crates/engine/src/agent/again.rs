@@ -1,0 +1,34 @@
+//! Calls that were under way when the program died and can be made again, since all that they do is to start an agent
+//! and to wait for it: the agent is there, or none was started.
+
+use troupe_core::event::{EventKind, Phase};
+use troupe_core::transcript::OpenCall;
+
+use super::actor::{Actor, Halt};
+use super::batch::Batch;
+use super::lost;
+
+impl Actor {
+    /// Whether a call that was started can be made again.
+    pub(super) async fn can_be_made_again(&self, call: &OpenCall) -> bool {
+        let spawns = self.pool.iter().any(|tool| *tool.spec().name == *call.tool && tool.spawns());
+        spawns
+            && (self.shared.jobs.of_call(&call.id).is_some()
+                || lost::agent_of(&self.shared, &call.id).await.is_none())
+    }
+
+    /// Makes calls again that were judged and recorded as started by an earlier process.
+    pub(super) async fn call_again(&mut self, calls: Vec<OpenCall>) -> Result<(), Halt> {
+        self.say(EventKind::Phase(Phase::Calling));
+        let mut batch = Batch::new(calls, self.token.child_token());
+        for at in 0..batch.calls.len() {
+            let call = batch.calls[at].clone();
+            let input = self.transcript().started_input(&call.id).unwrap_or(&call.input).clone();
+            match self.prepare(&call, &input) {
+                Ok(ready) => self.set_off(&mut batch, at, ready),
+                Err(output) => self.finish(&mut batch, at, *output).await?,
+            }
+        }
+        self.drive(batch).await
+    }
+}

@@ -1,0 +1,114 @@
+//! An agent that is rebuilt from its transcript: one whose run was cut, or one that is to run again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use troupe_core::block::text_of;
+use troupe_core::def::{AgentDef, Filter};
+use troupe_core::entry::{Body, Header, Setting};
+use troupe_core::ids::AgentId;
+use troupe_core::policy::Mode;
+use troupe_core::pool::{Life, Standing};
+use troupe_core::state::AgentState;
+use troupe_core::transcript::Transcript;
+
+use super::record::{one, specs, writer};
+use crate::agent::Actor;
+use crate::inbox::Inbox;
+use crate::store::{Rendered, Restored, StoreError, load};
+use crate::supervisor::account::Account;
+use crate::supervisor::{Row, Shared};
+
+/// Why an agent can't be rebuilt.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReopenError {
+    /// There is no transcript, or nothing in it that says what the agent is to do.
+    #[error("agent {0} has no transcript to go on from")]
+    Nothing(AgentId),
+    /// It can't be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Rebuilds an agent below another; it has the same id, and goes on where its transcript stands. It is in no registry
+/// yet: [`super::launch`] sets it to work.
+pub(crate) async fn reopen(shared: &Arc<Shared>, agent: &AgentId) -> Result<Actor, ReopenError> {
+    let nothing = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
+    let journal = Arc::clone(&shared.parts.journal);
+    let restored = load(&*journal, &shared.paths.transcript(agent), nothing).await?;
+    let restored = restored.ok_or_else(|| ReopenError::Nothing(agent.clone()))?;
+    reopen_from(shared, restored).await
+}
+
+/// The same, from a transcript that was read.
+pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Result<Actor, ReopenError> {
+    let Restored { transcript, seq, .. } = restored;
+    let header = transcript.header().cloned();
+    let Some((header, job)) = header.zip(first_prompt(&transcript)) else {
+        let agent = transcript.header().map_or_else(AgentId::main, |header| header.agent.clone());
+        return Err(ReopenError::Nothing(agent));
+    };
+    let state = Arc::clone(transcript.state());
+    let kept = Rendered::load(&shared.paths.prompts(), &state.prompt);
+    let def = definition(shared, &header, kept.as_ref());
+    let life = if header.background { Life::Background } else { Life::Foreground };
+    let most_depth = shared.config.ceilings.depth;
+    let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
+    let rendered =
+        kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
+    let above = above.or_else(|| shared.row(&AgentId::main()));
+    let account = Account::new(above.as_ref().map(|row| Arc::clone(&row.account)), def.limits);
+    rebook(shared, &transcript, &account);
+    let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
+    drain.restore(&transcript).await.map_err(StoreError::from)?;
+    let writer = writer(shared, &header).resume(transcript, seq);
+    super::child::link_output(shared, &header.agent);
+    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, Arc::clone(&state));
+    let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
+    actor.complete_opening().await?;
+    let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), state.mode);
+    if mode != state.mode {
+        actor.record(Body::Set(Setting::Mode(mode))).await?;
+    }
+    actor.restore_run();
+    Ok(actor)
+}
+
+/// What it was to do at first.
+fn first_prompt(transcript: &Transcript) -> Option<String> {
+    transcript.entries().iter().find_map(|entry| match &entry.body {
+        Body::User { blocks, starts_turn: true, .. } => Some(text_of(blocks)),
+        _ => None,
+    })
+}
+
+/// Its definition, or, when that is gone, what its own records say of it.
+fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<AgentDef> {
+    if let Some(def) = shared.parts.defs.catalogue().find(&header.definition) {
+        return Arc::clone(def);
+    }
+    let names = kept.map(|kept| kept.tools.iter().map(|tool| tool.name.to_string()).collect());
+    Arc::new(AgentDef {
+        name: header.definition.clone(),
+        prompt: kept.map(|kept| text_of(&kept.system)).unwrap_or_default(),
+        tools: Filter { only: names, ..Filter::default() },
+        ..AgentDef::default()
+    })
+}
+
+/// The mode in which it goes on: one that lets more pass than the session does now is not carried over.
+fn mode(shared: &Shared, above: Mode, had: Mode) -> Mode {
+    let passes = had == Mode::BypassPermissions && above != Mode::BypassPermissions;
+    if passes || (had == Mode::Auto && shared.config.leave.auto_disabled) { above } else { had }
+}
+
+/// Books again what it spent itself; those above it had it booked already.
+fn rebook(shared: &Shared, transcript: &Transcript, account: &Account) {
+    for entry in transcript.entries() {
+        if let Body::Assistant { model, usage, .. } = &entry.body {
+            let price = shared.parts.model.info(model).price;
+            account.restore(usage, price.map_or(0.0, |price| price.of(usage)));
+        }
+    }
+}

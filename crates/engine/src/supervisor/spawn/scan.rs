@@ -1,0 +1,160 @@
+//! What an earlier process left of a session's agents, read from their transcripts one after the other: what they
+//! spent, how far they got, and what their owners were told.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use troupe_core::block::Block;
+use troupe_core::budget::Left;
+use troupe_core::entry::{Body, Header};
+use troupe_core::ids::{AgentId, CallId, InputId, JobId};
+use troupe_core::outcome::Envelope;
+use troupe_core::policy::Mode;
+use troupe_core::state::AgentState;
+use troupe_core::transcript::Transcript;
+use troupe_core::turn::{Step, next_step};
+
+use crate::inbox::Inbox;
+use crate::store::{Told, load};
+use crate::supervisor::Shared;
+
+/// What was left.
+#[derive(Default)]
+pub(super) struct Scan {
+    /// Agents below the main one that had begun, those higher up first.
+    pub(super) agents: Vec<Found>,
+    /// Their owners, the main agent among them.
+    pub(super) owners: HashMap<AgentId, Owner>,
+    /// Notices that were given, or that wait in an inbox, or that need not be given.
+    pub(super) notices: HashSet<InputId>,
+}
+
+/// An agent that was found.
+pub(super) struct Found {
+    pub(super) header: Arc<Header>,
+    /// Runs that ended.
+    pub(super) ends: u32,
+    pub(super) last_end: Option<Envelope>,
+    /// Whether a run was cut.
+    pub(super) cut: bool,
+}
+
+impl Found {
+    /// The number of its last run.
+    pub(super) fn run(&self) -> u32 {
+        (self.ends + u32::from(self.cut)).max(1)
+    }
+}
+
+/// An agent that starts jobs.
+pub(super) struct Owner {
+    /// Its calls without a result that are to get one.
+    pub(super) open: HashSet<CallId>,
+    /// Jobs that go on without their call, and what they are for people.
+    pub(super) sent_off: HashMap<JobId, (CallId, String)>,
+}
+
+impl Scan {
+    /// Reads all transcripts below the main agent's, and books what stands in them.
+    pub(super) async fn of(shared: &Shared, main: &Transcript, told: Told, inbox: Vec<InputId>) -> Self {
+        let mut scan = Self::default();
+        scan.notices.extend(inbox);
+        scan.owner(shared, AgentId::main(), main, told);
+        let mut headers = Vec::new();
+        let mut made = 0;
+        for agent in agents(shared) {
+            made += 1;
+            let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
+            let key = shared.paths.transcript(&agent);
+            let restored = match load(&*shared.parts.journal, &key, state).await {
+                Ok(Some(restored)) => restored,
+                Ok(None) => continue,
+                Err(error) => {
+                    tracing::warn!(%error, %agent, "a transcript can't be read: the agent does not go on");
+                    continue;
+                }
+            };
+            let transcript = restored.transcript;
+            book(shared, &transcript);
+            let Some(header) = transcript.header().cloned() else { continue };
+            shared.note_address(&header.address);
+            headers.push((transcript.entries().first().map(|first| first.at), Arc::clone(&header)));
+            let begun = |body: &Body| matches!(body, Body::User { starts_turn: true, .. });
+            if !transcript.entries().iter().any(|entry| begun(&entry.body)) {
+                // Nobody had told it yet what to do.
+                continue;
+            }
+            let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
+            scan.notices.extend(inbox.restore(&transcript).await.unwrap_or_default());
+            scan.agents.push(Found {
+                header,
+                ends: transcript.ends(),
+                last_end: transcript.last_end().cloned(),
+                cut: next_step(&transcript, &Left::UNLIMITED) != Step::Done,
+            });
+            scan.owner(shared, agent, &transcript, restored.told);
+        }
+        shared.count_made(made);
+        headers.sort_by(|a: &(_, Arc<Header>), b| (a.0, &a.1.agent).cmp(&(b.0, &b.1.agent)));
+        shared.directory.remember(headers.into_iter().map(|(_, header)| header));
+        scan.agents.sort_by_key(|found| found.header.depth);
+        scan
+    }
+
+    fn owner(&mut self, shared: &Shared, agent: AgentId, transcript: &Transcript, told: Told) {
+        self.notices.extend(told.notices);
+        let open = if transcript.is_interrupted() {
+            HashSet::new()
+        } else {
+            transcript.open_calls().into_iter().map(|call| call.id).collect()
+        };
+        let title = |(job, call): (JobId, CallId)| {
+            let title = title(shared, transcript, &call);
+            (job, (call, title))
+        };
+        let sent_off = told.sent_off.into_iter().map(title).collect();
+        self.owners.insert(agent, Owner { open, sent_off });
+    }
+}
+
+/// What a call was, in a person's words.
+fn title(shared: &Shared, transcript: &Transcript, call: &CallId) -> String {
+    let Some(Body::Assistant { blocks, .. }) = transcript.reply_of(call).map(|entry| &entry.body) else {
+        return String::new();
+    };
+    let made = blocks.iter().find_map(|block| match block {
+        Block::ToolUse { id, name, input } if id == call => Some((name, input)),
+        _ => None,
+    });
+    let Some((name, input)) = made else { return String::new() };
+    let tool = shared.parts.tools.iter().find(|tool| *tool.spec().name == **name);
+    tool.map_or_else(|| name.clone(), |tool| tool.title(input).text)
+}
+
+/// Agents of which there is anything on disk.
+fn agents(shared: &Shared) -> BTreeSet<AgentId> {
+    let files = std::fs::read_dir(shared.paths.folder().join("subagents")).into_iter().flatten().flatten();
+    let agent = |file: std::fs::DirEntry| {
+        let name = file.file_name();
+        let rest = name.to_str()?.strip_prefix("agent-")?;
+        let agent = rest.strip_suffix(".meta.json").or_else(|| rest.strip_suffix(".jsonl"))?;
+        Some(AgentId::new(agent))
+    };
+    files.filter_map(agent).collect()
+}
+
+/// Books again what an earlier process spent (E4).
+pub(super) fn book(shared: &Shared, transcript: &Transcript) {
+    let account = shared.row(&AgentId::main()).map(|row| Arc::clone(&row.account));
+    for entry in transcript.entries() {
+        if let Body::Assistant { model, usage, .. } = &entry.body {
+            let info = shared.parts.model.info(model);
+            let cost = info.price.map_or(0.0, |price| price.of(usage));
+            if let Some(account) = &account {
+                account.book(usage, cost);
+            }
+            shared.book(|totals| totals.book(&info, usage, cost, 0));
+        }
+    }
+}
