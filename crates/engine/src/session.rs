@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
-use troupe_core::def::{AgentDef, Effort, Filter};
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::ids::{AgentId, EntryId, InputId, JobId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
@@ -17,6 +17,8 @@ use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
+
+pub use crate::models::Models;
 
 use crate::bus::Subscription;
 use crate::git::Gathering;
@@ -96,17 +98,6 @@ pub struct Config {
     pub models: Models,
     /// The program's version, for the transcripts.
     pub version: String,
-}
-
-/// Which models agents use besides the main one's, and how much they think.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Models {
-    /// The model of agents below the main one for which nothing else is named; none is their parent's (C2).
-    pub subagent: Option<String>,
-    /// How much the main agent thinks, as this run asks for it; a resumed session keeps its own where this is `None`.
-    pub effort: Option<Effort>,
-    /// The same when neither this run, the definition nor the session says.
-    pub default_effort: Option<Effort>,
 }
 
 /// Where a session works and where its files lie.
