@@ -13,6 +13,7 @@ pub mod inbox;
 pub mod journal;
 pub mod judge;
 pub mod load;
+mod models;
 pub mod session;
 pub mod store;
 mod supervisor;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
-use troupe_core::def::{AgentDef, Effort, Filter};
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, EntryId, InputId, QuestionId, SessionId};
@@ -22,6 +22,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
 pub use crate::contexts::{Contexts, ListedIn};
+pub use crate::models::Models;
 
 use crate::bus::Subscription;
 use crate::git::Gathering;
@@ -124,17 +125,6 @@ pub struct Watching {
     pub activity: bool,
     /// At its end, whether what it did is in order (B8).
     pub handoff: bool,
-}
-
-/// Which models agents use besides the main one's, and how much they think.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Models {
-    /// The model of agents below the main one for which nothing else is named; none is their parent's (C2).
-    pub subagent: Option<String>,
-    /// How much the main agent thinks, as this run asks for it; a resumed session keeps its own where this is `None`.
-    pub effort: Option<Effort>,
-    /// The same when neither this run, the definition nor the session says.
-    pub default_effort: Option<Effort>,
 }
 
 /// Where a session works and where its files lie.

@@ -81,7 +81,7 @@ fn the_depth_of_agents_is_set_by_a_variable() {
                   /one/\nreply\n  call Agent description=d prompt=\"two\"\nreply \"first\"\nagent general-purpose \
                   /two/\nreply\n  call Bash command=\"echo deep >> deep\"\nreply \"second\"\n";
     let run = |depth: &str| {
-        let arguments = ["-p", "--permission-mode", "acceptEdits", "--allowed-tools", "Bash(echo *)", "go"];
+        let arguments = ["-p", "go", "--permission-mode", "acceptEdits", "--allowed-tools", "Bash(echo *)"];
         let mut command = stage.scripted(script);
         let ended = end(command.args(arguments).env("TROUPE_MAX_SUBAGENT_SPAWN_DEPTH", depth));
         assert_eq!(ended.out, "main\n", "{ended:?}");
@@ -91,7 +91,6 @@ fn the_depth_of_agents_is_set_by_a_variable() {
     assert!(run("2"));
 }
 
-/// The level reaches the server as the Messages API wants it.
 #[test]
 fn a_level_of_effort_that_there_is_none_of_is_refused() {
     let stage = Stage::new();
