@@ -200,6 +200,37 @@ fn an_end_that_was_missed_is_told_all_the_same() {
     assert_eq!(gone[1]["status"], "stopped", "of one that nobody knows any more, only that it is over");
 }
 
+// proves: B9
+#[test]
+fn the_end_of_an_agent_is_told_after_the_result_of_the_call_that_sent_it_off() {
+    for answered in [false, true] {
+        let mut projection = projection();
+        hear(&mut projection, "a1", EventKind::Opened(header("a1", "main", Some("t1"))));
+        let started = JobChange::Started {
+            title: "help".into(),
+            agent: true,
+            call: Some("t1".into()),
+            background: true,
+            answered,
+            prompt: Some("help them".into()),
+        };
+        let told = hear(&mut projection, "main", EventKind::Job("a1".into(), started));
+        assert_eq!((&told[0]["prompt"], &told[0]["is_backgrounded"]), (&json!("help them"), &json!(true)));
+        let end = JobChange::Ended(shell(Ending::Completed));
+        let mut told = hear(&mut projection, "main", EventKind::Job("a1".into(), end));
+        let blocks = Arc::from([Block::result("t1".into(), "ok", false)]);
+        let result = Body::Result { call: "t1".into(), blocks, data: None, effects: Vec::new() };
+        projection.entry(&AgentId::main(), &entry("e1", result));
+        told.extend(frames(projection.take()));
+        let order: Vec<&str> =
+            told.iter().filter_map(|frame| frame["subtype"].as_str().or(frame["type"].as_str())).collect();
+        let ended = ["task_updated", "task_notification", "background_tasks_changed"];
+        let expected =
+            if answered { [&ended[..], &["user"]].concat() } else { [&["user"], &ended[..]].concat() };
+        assert_eq!(order, expected, "after a restart the call has its result already");
+    }
+}
+
 #[test]
 fn a_call_s_answer_ends_the_agent_it_waited_for() {
     let mut projection = projection();

@@ -62,13 +62,13 @@ impl Agent {
             "description": string("3-5 words, for people"),
             "prompt": string("The complete brief"),
             "subagent_type": string("Agent type"),
-            "model": string("In place of the type's model"),
+            "model": string("Not the type's"),
             "run_in_background": {"type": "boolean"},
             "isolation": {"type": "string", "enum": ["worktree", "remote"]},
-            "cwd": string("Where it works; your folder by default"),
+            "cwd": string("An existing folder; yours by default"),
             "name": string("To speak of it by"),
-            "team_name": string("A team to join"),
-            "mode": {"type": "string", "enum": MODES, "description": "In place of the type's permission mode"}
+            "team_name": {"type": "string", "minLength": 1},
+            "mode": string("Permission mode")
         });
         if !options.background
             && let Some(properties) = properties.as_object_mut()
@@ -132,6 +132,11 @@ fn fits(input: &Value) -> Result<(), BadInput> {
             "team_name",
             "there are no teams in this session; leave it out, and give the agent a `name` to speak of it by",
         ));
+    }
+    if let Some(mode) = text(input, "mode")
+        && Mode::parse(mode).is_none()
+    {
+        return Err(BadInput::new("mode", format!("`{mode}` is none; there are {}", MODES.join(", "))));
     }
     match (text(input, "isolation"), text(input, "cwd")) {
         (None, _) => Ok(()),

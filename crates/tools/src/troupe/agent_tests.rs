@@ -246,6 +246,7 @@ async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
         (json!({"isolation": "worktree"}), "no worktrees"),
         (json!({"isolation": "worktree", "cwd": "/w"}), "one of `cwd` and `isolation`"),
         (json!({"isolation": "remote"}), "works here"),
+        (json!({"mode": "everything"}), "acceptEdits, plan"),
     ] {
         let mut input = brief();
         input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -257,9 +258,6 @@ async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
         assert!(output.is_error && text_of(&output.content).contains(words));
         assert!(stage.spawned.lock().unwrap().is_none());
     }
-    let mut input = brief();
-    input["mode"] = "everything".into();
-    assert!(schema::check(&Agent::default().spec().input_schema, &input).is_err());
 }
 
 // proves: A8
@@ -349,7 +347,7 @@ fn access_names_the_type() {
 fn the_text_teaches_in_few_bytes_and_lists_no_types() {
     let spec = Agent::default().spec.clone();
     let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
-    assert!(bytes <= 2700, "{bytes}");
+    assert!(bytes <= 2000, "{bytes}");
     for taught in [
         "several Agent calls in one message",
         "complete brief",
