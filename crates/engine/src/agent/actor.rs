@@ -207,7 +207,7 @@ impl Actor {
                 self.woken().await?;
             }
             Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => {
-                self.rest().await?
+                self.rest().await?;
             }
             // What came in the last moment is read first.
             Step::Yield(_) | Step::Done
