@@ -164,11 +164,11 @@ impl Inbox {
     /// Whether the person stopped the agent and did not take it up again.
     pub(crate) async fn is_stopped(&self) -> Result<bool, JournalError> {
         let found = self.journal.read(&self.key, 0).await?;
-        let marks = found.into_iter().filter_map(|found| match found {
+        let mut marks = found.into_iter().filter_map(|found| match found {
             Found::Record(_, Record(lines)) => lines.first()?.get("stopped")?.as_bool(),
             _ => None,
         });
-        Ok(marks.last().unwrap_or(false))
+        Ok(marks.next_back().unwrap_or(false))
     }
 
     /// Adds what could not be made durable and can be found out again by a later process.

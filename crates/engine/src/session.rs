@@ -1,6 +1,7 @@
 //! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
 
 mod jobs;
+mod steering;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use troupe_core::catalogue::Catalogue;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Entry, Header};
 use troupe_core::event::Phase;
-use troupe_core::ids::{AgentId, EntryId, InputId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, EntryId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
@@ -452,20 +453,6 @@ impl Session {
         Ok(())
     }
 
-    /// What waits for an agent, in the order in which it will be read; also for one that has ended in this process.
-    pub fn waiting(&self, agent: &AgentId) -> Vec<Prompt> {
-        self.shared.inbox(agent).map(|inbox| inbox.list()).unwrap_or_default()
-    }
-
-    /// Takes back an input that was not read yet; whether it was there.
-    ///
-    /// # Errors
-    /// When that could not be made durable.
-    pub async fn withdraw(&self, agent: &AgentId, input: &InputId) -> Result<bool, SendError> {
-        let inbox = self.shared.inbox(agent).ok_or_else(|| SendError::Unknown(agent.clone()))?;
-        Ok(inbox.withdraw(input).await?)
-    }
-
     /// Questions that nobody has answered yet.
     pub fn questions(&self) -> Vec<Arc<Question>> {
         self.shared.questions.list()
@@ -497,13 +484,6 @@ impl Session {
         self.shared.totals()
     }
 
-    /// Takes an agent up again that has ended, whoever stopped it: with all that it knows, in the background, for
-    /// the agent that started it.
-    ///
-    /// # Errors
-    /// See [`ResumeError`]; the prompt was not taken then.
-    pub async fn resume_agent(&self, agent: &AgentId, prompt: Prompt) -> Result<(), ResumeError> {
-        spawn::resume_by_person(&self.shared, agent, prompt).await
     }
 
     /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is

@@ -224,7 +224,7 @@ impl Actor {
                 self.woken().await?;
             }
             Step::Yield(EndReason::Interrupted) if self.held == Some(Held::Interrupted) => {
-                self.rest().await?
+                self.rest().await?;
             }
             Step::Yield(EndReason::Done) if self.owes_report(&left) => self.ask_for_report().await?,
             // What came in the last moment is read first.
