@@ -13,9 +13,10 @@ use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
-use troupe_core::spawn::Spawn;
+use troupe_core::spawn::{Seed, Spawn};
 
 use super::record::{keep, one, specs, writer};
+use super::types;
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::Rendered;
@@ -28,6 +29,9 @@ use crate::supervisor::{Row, Shared, runner};
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
     let def = find_def(shared, spawn.definition.as_deref())?;
+    if spawn.seed == Seed::Empty {
+        types::check(shared, &parent, &def.name)?;
+    }
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
         return Err(SpawnError::TooDeep { most: shared.config.ceilings.depth });

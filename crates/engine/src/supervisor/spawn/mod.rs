@@ -4,6 +4,7 @@ mod child;
 mod main;
 mod opening;
 mod record;
+mod types;
 
 pub(crate) use child::open_child;
 pub(crate) use main::{Opened, open_main};
