@@ -484,8 +484,6 @@ impl Session {
         self.shared.totals()
     }
 
-    }
-
     /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is
     /// aborted. Transcripts stay valid and can be resumed.
     pub async fn close(self, limit: Duration) {

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::timeout;
 use troupe_core::access::Access;
 use troupe_core::def::Writes;
 use troupe_core::event::{EventKind, Notice};
@@ -25,6 +27,9 @@ use super::types;
 use crate::judge::touched;
 use crate::load::git::Checkout;
 use crate::supervisor::{Row, Shared};
+
+/// How long a call that is itself a question may take to be made ready, such as by reading a file.
+const ASK_LIMIT: Duration = Duration::from_secs(30);
 
 /// A call that is fit to be judged.
 #[derive(Clone)]
@@ -96,7 +101,10 @@ impl Actor {
         let state = Arc::clone(self.transcript().state());
         let plan = self.plan_file();
         let cx = AskCx { state: &state, plan: &plan };
-        let input = ready.tool.ask(&cx, ready.input.clone()).await.map_err(|what| fault(&what))?;
+        let asked = timeout(ASK_LIMIT, ready.tool.ask(&cx, ready.input.clone())).await;
+        let late =
+            |_| Err(format!("what is to be asked could not be made ready within {} s", ASK_LIMIT.as_secs()));
+        let input = asked.unwrap_or_else(late).map_err(|what| fault(&what))?;
         Ok(Ready { input, ..ready.clone() })
     }
 

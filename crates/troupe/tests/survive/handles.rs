@@ -13,8 +13,8 @@ const FEW: u32 = 20;
 #[test]
 fn agents_outlive_a_lack_of_file_handles_and_are_told_of_the_limit() {
     let stage = stage();
-    let calls: String =
-        (0..10).map(|n| format!("call Agent description=d prompt=\"number {n}\"\n")).collect();
+    let call = |n| format!("call Agent description=d prompt=\"number {n}\"\n");
+    let calls = (0..10).map(call).collect::<Vec<_>>().concat();
     stage.write(
         "model.script",
         &format!(

@@ -1,5 +1,7 @@
 //! What still runs when everything else is done.
 
+use std::time::Duration;
+
 use serde_json::json;
 use troupe_wire::headless::{Exit, Output, Signal};
 
@@ -98,4 +100,46 @@ async fn a_signal_ends_the_turn_and_says_so() {
         assert_eq!(exit.code(), code);
         assert_eq!(lines[0]["terminal_reason"], "aborted_streaming");
     }
+}
+
+/// A run that starts an agent in the background, which waits at a gate of the provider's.
+fn with_agent() -> (Setup, Gate) {
+    let gate = Gate::new();
+    let main = vec![
+        vec![call("t1", "Agent", json!({"background": true}))],
+        vec![text("it looks")],
+        vec![text("it has found")],
+    ];
+    let mut setup = Setup::prompt(Output::StreamJson, main);
+    setup.replies.push(("helper", vec![vec![Part::Gate(gate.clone()), text("found")]]));
+    (setup, gate)
+}
+
+// proves: X16, X2
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_not_done_at_the_ceiling_makes_the_exit_say_so() {
+    let (mut setup, _gate) = with_agent();
+    setup.options.agents_ceiling = Some(Duration::from_mins(3));
+    let begun = tokio::time::Instant::now();
+    let (exit, frames, told) = setup.start().await.exit().await;
+    assert!(begun.elapsed() >= Duration::from_mins(3) && begun.elapsed() < Duration::from_mins(4));
+    assert_eq!(exit, Exit::Unfinished);
+    assert!(told.contains("was ended before it was done: help a little"), "{told}");
+    assert!(briefs(&frames).contains(&"task_notification stopped".to_owned()));
+    let stalled =
+        frames.iter().find_map(|frame| frame["summary"].as_str().filter(|text| text.contains("stalled")));
+    assert_eq!(stalled, Some("stalled: nothing for 60 s; waits for the model"));
+}
+
+// proves: X16
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_is_done_before_the_ceiling_is_waited_for() {
+    let (mut setup, gate) = with_agent();
+    setup.options.agents_ceiling = None;
+    let stage = setup.start().await;
+    gate.reached().await;
+    tokio::time::advance(Duration::from_hours(5)).await;
+    gate.open();
+    let (exit, frames, _) = stage.exit().await;
+    assert_eq!((exit, &frames.last().unwrap()["result"]), (Exit::Success, &json!("it has found")));
 }

@@ -16,6 +16,7 @@ use troupe_core::spawn::{Seed, Spawn};
 use super::choice;
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
+use super::types;
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::Rendered;
@@ -36,6 +37,9 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         return Err(SpawnError::Denied(why.to_owned()));
     }
     let def = find_def(shared, spawn.definition.as_deref())?;
+    if spawn.seed == Seed::Empty {
+        types::check(shared, &parent, &def.name)?;
+    }
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
         return Err(SpawnError::TooDeep { most: shared.config.ceilings.depth });

@@ -11,6 +11,7 @@ mod reopen;
 mod resume;
 mod revive;
 mod scan;
+mod types;
 
 pub(crate) use child::open_child;
 pub use load::ResumeError;
