@@ -14,6 +14,7 @@ pub mod def;
 pub mod entry;
 pub mod event;
 pub mod fold;
+pub mod fork;
 pub mod ids;
 pub mod input;
 pub mod outcome;

@@ -21,7 +21,7 @@ use troupe_core::prompt::{EXPLORE, GENERAL, MAIN};
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::MemoryJournal;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Caching, Ceilings, Definitions, Forks, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -116,6 +116,8 @@ impl World {
             pool: Filter::default(),
             limits: Limits::default(),
             ceilings: Ceilings::default(),
+            forks: Forks::default(),
+            cache: Caching::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

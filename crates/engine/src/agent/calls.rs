@@ -35,6 +35,7 @@ impl Actor {
                 Err(output) => self.finish(&mut batch, at, *output).await?,
             }
         }
+        let _offering = self.offer_forks(batch.ready.iter().flatten().map(|ready| &*ready.tool));
         loop {
             for at in self.startable(&batch) {
                 self.admit(&mut batch, at).await?;

@@ -8,6 +8,7 @@ mod calls;
 mod classify;
 mod compact;
 mod decided;
+mod fork;
 mod gate;
 mod lost;
 mod passed;

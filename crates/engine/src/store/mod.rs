@@ -3,6 +3,7 @@
 mod blobs;
 mod decisions;
 mod index;
+mod inherit;
 mod jsonl;
 mod lease;
 mod paths;
@@ -12,7 +13,8 @@ mod transcripts;
 pub use blobs::Rendered;
 pub use decisions::{By, Decided, DecisionLog, Settled, decisions, short_form};
 pub use index::{Listed, latest, list};
+pub use inherit::ForkError;
 pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
-pub use transcripts::{Restored, StoreError, Writer, load};
+pub use transcripts::{Restored, StoreError, Writer, load, load_own};

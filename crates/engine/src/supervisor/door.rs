@@ -29,6 +29,10 @@ impl Supervisor for Door {
         Box::pin(spawn::open_child(&self.0, spawn))
     }
 
+    fn forks(&self) -> bool {
+        self.0.forks()
+    }
+
     fn start(&self, start: JobStart) -> Result<Waiter, SpawnError> {
         let shared = &self.0;
         let most = shared.config.ceilings.jobs;

@@ -7,6 +7,7 @@ use troupe_core::policy::Asker;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
+use super::spawn::Offer;
 use crate::inbox::Inbox;
 
 /// A live agent.
@@ -17,6 +18,8 @@ pub(crate) struct Row {
     /// The text of its first prompt, to tell an agent that calls itself again with the same job.
     pub(crate) job: String,
     state: Mutex<Arc<AgentState>>,
+    /// What its forks get, while it runs calls that may fork.
+    offer: Mutex<Option<Arc<Offer>>>,
 }
 
 impl Row {
@@ -27,7 +30,7 @@ impl Row {
         job: String,
         state: Arc<AgentState>,
     ) -> Self {
-        Self { header, inbox, account, job, state: Mutex::new(state) }
+        Self { header, inbox, account, job, state: Mutex::new(state), offer: Mutex::default() }
     }
 
     /// Its state, as it last told.
@@ -38,6 +41,15 @@ impl Row {
     /// Who asks when it asks.
     pub(crate) fn asker(&self) -> Asker {
         Asker { address: self.header.address.clone(), definition: self.header.definition.clone() }
+    }
+
+    /// What a fork of it gets now.
+    pub(crate) fn offer(&self) -> Option<Arc<Offer>> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_offer(&self, offer: Option<Arc<Offer>>) {
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer;
     }
 
     pub(crate) fn publish(&self, state: Arc<AgentState>) {

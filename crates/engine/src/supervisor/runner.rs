@@ -19,7 +19,7 @@ use troupe_core::usage::Usage;
 
 use super::door::{end, record};
 use super::{Row, Shared};
-use crate::store::{StoreError, Writer, load};
+use crate::store::{StoreError, Writer, load_own};
 
 /// How long the jobs of a failed agent may take to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -154,7 +154,7 @@ async fn close(shared: &Shared, row: &Row, mut envelope: Envelope) -> Result<Env
     let clock = Arc::clone(&shared.parts.clock);
     let mut writer = Writer::new(Arc::clone(&journal), clock, key.clone(), &row.header, branch);
     let fresh = (**writer.transcript().state()).clone();
-    if let Some(restored) = load(&*journal, &key, fresh).await? {
+    if let Some(restored) = load_own(&*journal, &key, fresh).await? {
         writer = writer.resume(restored.transcript, restored.seq);
     }
     let transcript = writer.transcript();

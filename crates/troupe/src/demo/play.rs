@@ -17,7 +17,7 @@ use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
 use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Caching, Ceilings, Definitions, Forks, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -189,6 +189,8 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         pool: Filter::default(),
         limits: Limits::default(),
         ceilings: Ceilings::default(),
+        forks: Forks::default(),
+        cache: Caching::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

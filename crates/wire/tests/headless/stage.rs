@@ -12,7 +12,7 @@ use troupe_core::budget::Limits;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
-use troupe_engine::session::{Ceilings, Definitions, Leave, PlaceConfig, Prompting};
+use troupe_engine::session::{Caching, Ceilings, Definitions, Forks, Leave, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
@@ -214,6 +214,8 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         pool: Filter::default(),
         limits: Limits::default(),
         ceilings: Ceilings::default(),
+        forks: Forks::default(),
+        cache: Caching::default(),
         version: "0.1.0".into(),
     }
 }

@@ -15,6 +15,7 @@ use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
 use troupe_core::spawn::Spawn;
 
+use super::fork;
 use super::record::{keep, one, specs, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -27,7 +28,11 @@ use crate::supervisor::{Row, Shared, runner};
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
-    let def = find_def(shared, spawn.definition.as_deref())?;
+    let offer = fork::offered(shared, &spawn, &parent)?;
+    let def = match &offer {
+        Some(offer) => Arc::clone(&offer.def),
+        None => find_def(shared, spawn.definition.as_deref())?,
+    };
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
         return Err(SpawnError::TooDeep { most: shared.config.ceilings.depth });
@@ -42,7 +47,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         let most = u32::try_from(shared.config.ceilings.agents).unwrap_or(u32::MAX);
         return Err(SpawnError::TooMany { what: "agents in this session".to_owned(), most });
     }
-    let wanted_model = match (&shared.config.subagent_model, &spawn.model, &def.model) {
+    let chosen_model = match (&shared.config.subagent_model, &spawn.model, &def.model) {
         (Some(name), ..) | (None, Some(name), _) | (None, None, ModelChoice::Named(name)) => name.clone(),
         (None, None, ModelChoice::Inherit) => parent_state.model.clone(),
     };
@@ -54,11 +59,16 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         most_depth: shared.config.ceilings.depth,
         mode,
     };
-    let pool = shared.pool(&def, &at);
+    let pool = offer.as_ref().map_or_else(|| shared.pool(&def, &at), |offer| offer.pool.clone());
     if pool.is_empty() {
         return Err(SpawnError::Invalid(format!("agent type `{}` would have no usable tool", def.name)));
     }
-    let rendered = Rendered { system: one(&def.prompt), tools: specs(&pool) };
+    let rendered = match &offer {
+        Some(offer) => offer.rendered.clone(),
+        None => Rendered { system: one(&def.prompt), tools: specs(&pool) },
+    };
+    // A fork's request repeats its parent's, whatever else was chosen for agents (C6).
+    let wanted_model = offer.as_ref().map_or(chosen_model, |offer| offer.inherited.state().model.clone());
     let id = AgentId::new(format!("a{}", short_id(shared)));
     let header = Arc::new(Header {
         format: FORMAT,
@@ -77,12 +87,15 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         resident: false,
         name: spawn.name.clone(),
         background,
-        fork: None,
+        fork: offer.as_ref().map(|offer| offer.point.clone()),
         version: shared.config.version.clone(),
     });
     let account = Account::new(Some(Arc::clone(&parent.account)), def.limits);
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
-    let writer = writer(shared, &header);
+    let mut writer = writer(shared, &header);
+    if let Some(offer) = &offer {
+        writer = writer.inheriting(Arc::clone(&offer.inherited));
+    }
     let state = Arc::clone(writer.transcript().state());
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);

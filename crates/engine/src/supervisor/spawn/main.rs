@@ -18,7 +18,7 @@ use super::record::{keep, specs, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
-use crate::store::{Rendered, Restored, StoreError, load};
+use crate::store::{Rendered, Restored, StoreError, load, load_own};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared, runner};
 
@@ -176,7 +176,7 @@ async fn rebook(shared: &Arc<Shared>, actor: &Actor, account: &Account) {
         };
         let key = shared.paths.transcript(&AgentId::new(agent));
         let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
-        if let Ok(Some(Restored { transcript, .. })) = load(&*shared.parts.journal, &key, state).await {
+        if let Ok(Some(Restored { transcript, .. })) = load_own(&*shared.parts.journal, &key, state).await {
             transcripts.extend(transcript.entries().iter().cloned());
         }
     }
