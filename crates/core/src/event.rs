@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::cache::Break;
 use crate::entry::{Entry, Header};
 use crate::ids::{AgentId, CallId, JobId, QuestionId};
 use crate::outcome::Envelope;
@@ -105,6 +106,8 @@ pub enum Notice {
         /// Context tokens before.
         before: u64,
     },
+    /// The provider's prompt cache did not serve what it held.
+    CacheBroken(Break),
     /// A line for people.
     Warning(String),
 }

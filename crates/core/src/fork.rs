@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::block::Block;
+use crate::cache::Held;
 use crate::ids::{CallId, EntryId};
 use crate::ports::model::{Message, Role};
 use crate::state::AgentState;
@@ -22,6 +23,7 @@ pub struct Inherited {
     messages: Vec<Message>,
     calls: HashSet<CallId>,
     state: AgentState,
+    held: Option<Held>,
 }
 
 impl Inherited {
@@ -29,13 +31,18 @@ impl Inherited {
     /// What came after the reply makes no difference.
     pub fn of(parent: &Transcript, at: &EntryId) -> Option<Self> {
         let parent = parent.upto(at)?;
-        parent.last_reply().filter(|reply| reply.id == *at)?;
+        let reply = parent.last_reply().filter(|reply| reply.id == *at)?;
         let calls = parent.open_calls();
         let mut messages = parent.messages();
         let answer = |id: &CallId| [Block::result(id.clone(), PLACEHOLDER, false)].into();
         let last = messages.last_mut().filter(|last| last.role == Role::User && !calls.is_empty())?;
         last.groups = calls.iter().map(|call| answer(&call.id)).collect();
-        Some(Self { messages, calls: parent.calls().cloned().collect(), state: (**parent.state()).clone() })
+        Some(Self {
+            messages,
+            calls: parent.calls().cloned().collect(),
+            state: (**parent.state()).clone(),
+            held: Held::of(reply),
+        })
     }
 
     /// The messages, the last of which holds the placeholders of results.
@@ -46,6 +53,11 @@ impl Inherited {
     /// Whether a call of this id stands in them.
     pub fn has_call(&self, call: &CallId) -> bool {
         self.calls.contains(call)
+    }
+
+    /// What of them the provider's cache holds.
+    pub fn held(&self) -> Option<&Held> {
+        self.held.as_ref()
     }
 
     /// The parent's state when it forked.

@@ -7,6 +7,7 @@
 pub mod access;
 pub mod block;
 pub mod budget;
+pub mod cache;
 pub mod catalogue;
 pub mod classify;
 pub mod compact;

@@ -6,6 +6,7 @@
 mod agent;
 pub mod bus;
 pub mod clock;
+pub mod cost;
 pub mod git;
 pub mod inbox;
 pub mod journal;

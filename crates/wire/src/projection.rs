@@ -464,6 +464,9 @@ impl Projection {
                     self.push(frames::compact_boundary(&self.session, *auto, *before));
                 }
             }
+            Notice::CacheBroken(found) => {
+                self.push(frames::informational(&self.session, &found.to_string()));
+            }
             Notice::Warning(text) => self.push(frames::informational(&self.session, text)),
         }
     }

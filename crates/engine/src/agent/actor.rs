@@ -18,6 +18,7 @@ use troupe_core::prompt::Environment;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::cache::CacheWatch;
 use super::lost;
 use super::report::Run;
 use crate::inbox::Drain;
@@ -51,6 +52,7 @@ pub(crate) struct Actor {
     pub(super) too_long: bool,
     /// Compactions since the last reply.
     pub(super) compactions: u32,
+    pub(super) cache: CacheWatch,
     info: ModelInfo,
     info_of: String,
     started: Instant,
@@ -97,6 +99,7 @@ impl Actor {
             token: shared.token.child_token(),
             info: shared.parts.model.info(&info_of),
             info_of,
+            cache: CacheWatch::of(writer.transcript()),
             shared,
             def,
             row,
@@ -243,6 +246,7 @@ impl Actor {
                 self.shared.standing.touch();
             }
             self.say(EventKind::Appended(Arc::clone(entry)));
+            self.watch_cache(entry);
         }
         Ok(entry)
     }

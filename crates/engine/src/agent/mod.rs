@@ -4,6 +4,7 @@ mod absorb;
 mod actor;
 mod admit;
 mod batch;
+mod cache;
 mod calls;
 mod classify;
 mod compact;

@@ -39,6 +39,17 @@ impl SessionPaths {
         key(name)
     }
 
+    /// The sub-agents that have a transcript file, in no order.
+    pub fn agents(&self) -> Vec<AgentId> {
+        let folder = std::fs::read_dir(self.folder().join("subagents"));
+        let agent = |file: std::io::Result<std::fs::DirEntry>| {
+            let name = file.ok()?.file_name();
+            let id = name.to_str()?.strip_prefix("agent-")?.strip_suffix(".jsonl")?;
+            Some(AgentId::new(id))
+        };
+        folder.into_iter().flatten().filter_map(agent).collect()
+    }
+
     /// The journal of what waits for an agent.
     pub fn inbox(&self, agent: &AgentId) -> Key {
         key(format!("projects/{}/{}/inbox/{agent}", self.project, self.session))

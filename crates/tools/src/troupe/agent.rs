@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
+use troupe_core::fork::FORK;
 use troupe_core::outcome::Outcome;
-use troupe_core::ports::supervisor::Waiter;
+use troupe_core::ports::supervisor::{Job, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::spawn::{Seed, Spawn};
 
@@ -43,6 +44,7 @@ impl Agent {
                 "prompt": string("The complete brief"),
                 "subagent_type": string("Agent type"),
                 "model": string("In place of the type's model"),
+                "run_in_background": {"type": "boolean", "description": "Go on without its report; you are told of its end"},
                 "cwd": string("Where it works; your folder by default")
             },
             "required": ["description", "prompt"],
@@ -66,10 +68,16 @@ fn agent_type(input: &Value) -> &str {
     text(input, "subagent_type").unwrap_or(DEFAULT_TYPE)
 }
 
+/// Whether the call is for a fork (A3).
+fn is_fork(cx: &ToolCx, input: &Value) -> bool {
+    cx.supervisor.forks() && text(input, "subagent_type").is_none_or(|kind| kind == FORK)
+}
+
 /// What to start.
 fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
     let owned = |key| text(input, key).map(str::to_owned);
     let cwd = text(input, "cwd").map(|cwd| absolute(&cx.place, "cwd", cwd)).transpose()?;
+    let fork = is_fork(cx, input);
     Ok(Spawn {
         definition: owned("subagent_type"),
         description: owned("description").unwrap_or_default(),
@@ -79,8 +87,8 @@ fn spawn(cx: &ToolCx, input: &Value) -> Result<Spawn, BadInput> {
         model: owned("model"),
         cwd,
         name: None,
-        seed: Seed::Empty,
-        background: false,
+        seed: if fork { Seed::Fork } else { Seed::Empty },
+        background: input.get("run_in_background").and_then(Value::as_bool).unwrap_or(fork),
         mode: None,
         isolation: None,
     })
@@ -97,6 +105,7 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
         Ok(spawn) => spawn,
         Err(fault) => return ToolOutput::error(fault.to_string()),
     };
+    let (background, fork) = (spawn.background, spawn.seed == Seed::Fork);
     let waiter = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => return ToolOutput::error("cancelled before the agent was started"),
@@ -105,6 +114,13 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
             Err(refusal) => return ToolOutput::error(format!("No agent was started: {refusal}")),
         },
     };
+    if background {
+        let Job { id, output, .. } = waiter.detach();
+        return ToolOutput::text(format!(
+            "Agent {id} works in the background; its report comes as a message. Its transcript: {}",
+            output.display()
+        ));
+    }
     let job = waiter.job.clone();
     let Some(outcome) = end(cx, waiter).await else {
         return ToolOutput::error(format!(
@@ -117,7 +133,12 @@ async fn run(cx: &ToolCx, input: &Value) -> ToolOutput {
         Outcome::Agent(envelope) => {
             let prompt = text(input, "prompt").unwrap_or_default();
             report::write(
-                &Asked { id: &job.id, kind: agent_type(input), prompt, output: &job.output },
+                &Asked {
+                    id: &job.id,
+                    kind: if fork { FORK } else { agent_type(input) },
+                    prompt,
+                    output: &job.output,
+                },
                 &envelope,
             )
         }

@@ -20,7 +20,9 @@ use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, plans, provider, sandbox, state, tools, trust, which};
+use super::{
+    cache, definitions, frontend, permissions, plans, provider, sandbox, state, tools, trust, which,
+};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -151,6 +153,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
             ..Limits::default()
         },
         ceilings: ceilings(&env),
+        forks: cache::forks(&env, headless),
+        cache: cache::caching(&env, headless),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

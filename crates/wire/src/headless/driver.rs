@@ -127,6 +127,7 @@ impl Driver {
                 ));
             }
             Notice::Warning(text) => self.tell(text),
+            Notice::CacheBroken(found) => self.tell(&found.to_string()),
             Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
             Notice::Denied { tool, reason, .. } => self.tell(&format!("denied {tool}: {reason}")),
         }
