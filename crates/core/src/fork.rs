@@ -13,6 +13,9 @@ use crate::transcript::Transcript;
 /// The type of a fork, and its definition's name.
 pub const FORK: &str = "fork";
 
+/// What a fork is told before its task.
+const RULES: &str = include_str!("prompt/fork.md");
+
 /// What stands for the results of the calls of the reply that forked: the same for each fork.
 const PLACEHOLDER: &str =
     "[This call is the work of the agent that you were forked off, and of its other forks.]";
@@ -66,9 +69,19 @@ impl Inherited {
     }
 }
 
+/// The message in which a fork was given its rules and its task, as long as they stand in the conversation.
+pub fn directive(messages: &[Message]) -> Option<&Message> {
+    let (mark, _) = RULES.split_once(':')?;
+    let has_rules = |message: &&Message| {
+        message.role == Role::User
+            && message.blocks().filter_map(Block::as_text).any(|text| text.starts_with(mark))
+    };
+    messages.iter().rev().find(has_rules)
+}
+
 /// A fork's rules, for a fork that works in `own` and whose parent worked in `parent` (C7, C10).
 pub fn rules(parent: &Path, own: &Path) -> String {
-    let rules = include_str!("prompt/fork.md").trim_end();
+    let rules = RULES.trim_end();
     if parent == own {
         return rules.to_owned();
     }

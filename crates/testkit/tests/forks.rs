@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::entry::{Body, Entry};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::outcome::{Ending, Envelope};
@@ -16,7 +16,7 @@ use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::recorder::{Recorder, prefix};
-use troupe_testkit::world::{LIMIT, World, say, session, turn};
+use troupe_testkit::world::{LIMIT, World, say, turn};
 
 /// A call of the Agent tool that waits.
 const WAIT: &str = "run_in_background=false";

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use troupe_core::block::Block;
 use troupe_core::entry::Stop;
+use troupe_core::fork;
 use troupe_core::ports::model::{Fault, Message, ModelError, Request};
 use troupe_core::usage::Usage;
 
@@ -174,8 +175,10 @@ fn who(request: &Request) -> String {
     format!("agent {} (`{}`, prompt {:?})", request.agent, request.definition, shorten(&prompt))
 }
 
+/// What an agent begins with; a fork with what it was given, not with its parent's beginning.
 fn first_prompt(request: &Request) -> String {
-    request.messages.first().map(text_of).unwrap_or_default()
+    let own = (request.definition == fork::FORK).then(|| fork::directive(&request.messages)).flatten();
+    own.or(request.messages.first()).map(text_of).unwrap_or_default()
 }
 
 /// The texts of a message, those of results among them.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod command_line;
+mod cost;
 mod demo;
 mod home;
 mod permissions;
