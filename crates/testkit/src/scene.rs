@@ -5,6 +5,7 @@
 //! file src/a.txt "one\ntwo\n"
 //! mode bypassPermissions
 //! only-main                      (needs what a child does not have, such as a kept folder)
+//! forks                          (an agent for which no type is named is a fork)
 //! prompt "How many lines?"
 //! script
 //! agent main
@@ -26,6 +27,8 @@ pub struct Scene {
     pub mode: Mode,
     /// Whether it can't be played as a child.
     pub only_main: bool,
+    /// Whether an agent for which no type is named is a fork.
+    pub forks: bool,
     /// The model's script.
     pub script: String,
 }
@@ -42,6 +45,7 @@ impl Scene {
             prompts: Vec::new(),
             mode: Mode::BypassPermissions,
             only_main: false,
+            forks: false,
             script: String::new(),
         };
         let mut rest = text;
@@ -60,6 +64,7 @@ impl Scene {
                     scene.mode = Mode::parse(value).unwrap_or_else(|| panic!("{name}: no mode `{value}`"));
                 }
                 "only-main" => scene.only_main = true,
+                "forks" => scene.forks = true,
                 "script" => {
                     rest.clone_into(&mut scene.script);
                     return scene;

@@ -76,6 +76,7 @@ impl World {
         let model = ScriptModel::parse(&scene.name, &scene.script).expect("the scene's script");
         let mut world = Self::new(Arc::new(model));
         world.config.leave.mode = Some(scene.mode);
+        world.config.forks.enabled = scene.forks;
         for (path, content) in &scene.files {
             world.write(path, content);
         }

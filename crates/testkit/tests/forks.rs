@@ -120,8 +120,7 @@ async fn a_fork_sends_its_parents_request_and_reply_then_placeholders_and_its_di
 #[tokio::test]
 async fn both_forks_run_in_the_background_and_a_forks_own_fork_is_refused_for_good() {
     let script = "agent main\nreply\n  call Agent description=one prompt=\"F1 tries\"\nreply\n  call Agent description=two prompt=\"F2 works\"\nreply \"both started\"\nreply \"told\"\nreply \"told\"\nagent fork /F2 works/\nreply \"Scope: two.\"\nagent fork\nreply\n  call Agent description=three prompt=\"F3\"\nreply\n  call Agent description=four subagent_type=fork prompt=\"F4\"\nreply \"Scope: one.\"\n";
-    // The list of a script is found by the first message, which both forks share: one is told apart by its task.
-    let (world, recorder, _) = world(&script.replace(" /F2 works/", " /nobody/"));
+    let (world, recorder, _) = world(script);
     let session = world.start().await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go <fork> go").await;
@@ -130,18 +129,198 @@ async fn both_forks_run_in_the_background_and_a_forks_own_fork_is_refused_for_go
         ended.push(child_ended(&mut events).await);
     }
     for (agent, envelope) in &ended {
-        assert_eq!((envelope.ending, envelope.text.as_str()), (Ending::Completed, "Scope: one."), "{agent}");
         let told = results(&entries(&session, agent).await);
-        assert_eq!(told.len(), 2);
-        assert!(
-            told.iter().all(|text| text.contains("can't fork") && text.contains("permanent")),
-            "{told:?}"
-        );
+        match envelope.text.as_str() {
+            "Scope: one." => {
+                assert_eq!(told.len(), 2);
+                let permanent = |text: &String| text.contains("can't fork") && text.contains("permanent");
+                assert!(told.iter().all(permanent), "{told:?}");
+            }
+            text => assert_eq!((text, told.len()), ("Scope: two.", 0)),
+        }
+        assert_eq!(envelope.ending, Ending::Completed);
     }
+    assert_ne!(ended[0].1.text, ended[1].1.text);
     let main = results(&entries(&session, &AgentId::main()).await);
     assert!(main.iter().all(|text| text.contains("background")), "{main:?}");
     let marked =
         of(&recorder.requests(), "main").iter().any(|request| prefix(request).contains("You are a fork"));
     assert!(!marked, "the mark never stands in the parent");
+    close(session).await;
+}
+
+/// A fork in the background, then whatever the script says.
+async fn forked(script: &str, files: &[(&str, &str)]) -> (World, Arc<Recorder>, Session, Subscription) {
+    let (world, recorder, _) = world(script);
+    for (path, text) in files {
+        world.write(path, text);
+    }
+    let session = world.start().await;
+    let events = session.subscribe(false);
+    (world, recorder, session, events)
+}
+
+/// Asserts that each request of one definition begins with the one before it.
+fn assert_grows(requests: &[&Request]) {
+    let texts: Vec<String> = requests.iter().map(|request| prefix(request)).collect();
+    for pair in texts.windows(2) {
+        assert!(pair[1].starts_with(&pair[0]), "{}\n---\n{}", pair[0], pair[1]);
+    }
+}
+
+// proves: X5, A3, B3
+#[tokio::test]
+async fn the_end_of_a_fork_wakes_its_parent_and_every_request_extends_the_one_before() {
+    let script = "agent main\nreply\n  call Agent description=one prompt=\"part one\"\nreply \"started\"\nreply \"heard\"\nreply \"next\"\nagent fork\nreply\n  call Bash command=true\nreply \"Scope: one.\"\n";
+    let (_world, recorder, session, mut events) = forked(script, &[]).await;
+    say(&session, 0, "go").await;
+    let (_, envelope) = child_ended(&mut events).await;
+    assert_eq!(envelope.text, "Scope: one.");
+    until_said(&session, "heard").await;
+    assert_eq!(turn(&session, 1, "and?").await.text, "next");
+    let requests = recorder.requests();
+    let main = of(&requests, "main");
+    assert_eq!(main.len(), 4);
+    assert_grows(&main);
+    assert!(prefix(main[2]).contains("task-notification"), "the wake is told at the end");
+    let fork = of(&requests, "fork");
+    assert_eq!(fork.len(), 2);
+    assert_grows(&[main[0], fork[0], fork[1]]);
+    close(session).await;
+}
+
+/// Waits until the main agent's run ends with these words.
+async fn until_said(session: &Session, words: &str) {
+    let mut events = session.subscribe(false);
+    let wait = async {
+        loop {
+            let said = entries(session, &AgentId::main())
+                .await
+                .iter()
+                .any(|entry| matches!(&entry.body, Body::Closed(envelope) if envelope.text == words));
+            if said {
+                return;
+            }
+            events.next().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, wait).await.unwrap();
+}
+
+// proves: P1, C6, C8
+#[tokio::test]
+async fn what_a_fork_may_not_have_is_refused_at_the_call_and_stays_in_its_list() {
+    let script = format!(
+        "agent main\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nagent fork\nreply\n  call EnterPlanMode {{}}\n  call AskUserQuestion {{\"questions\":[{{\"question\":\"Which?\",\"header\":\"h\",\"multiSelect\":false,\"options\":[{{\"label\":\"a\",\"description\":\"a\"}},{{\"label\":\"b\",\"description\":\"b\"}}]}}]}}\n  call Bash command=\"echo works\"\nreply \"Scope: one.\"\n"
+    );
+    let (_world, recorder, session, mut events) = forked(&script, &[]).await;
+    say(&session, 0, "go").await;
+    let (agent, envelope) = child_ended(&mut events).await;
+    assert_eq!(envelope.ending, Ending::Completed, "{envelope:?}");
+    let told = results(&entries(&session, &agent).await);
+    assert!(told.iter().filter(|text| text.contains("is not for a fork")).count() == 2, "{told:?}");
+    assert!(told.iter().any(|text| text.contains("works")), "{told:?}");
+    let requests = recorder.requests();
+    assert_eq!(of(&requests, "fork")[0].tools, of(&requests, "main")[0].tools);
+    close(session).await;
+}
+
+// proves: C3, C5
+#[tokio::test]
+async fn a_fork_knows_the_files_that_its_parent_has_read_and_changes_nothing_of_its_parent() {
+    let script = format!(
+        "agent main\nreply\n  call Read file_path=a.txt\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply\n  call Edit file_path=b.txt old_string=two new_string=three\nreply \"done\"\nagent fork\nreply\n  call Edit file_path=a.txt old_string=one new_string=ONE\n  call Read file_path=b.txt\nreply \"Scope: one.\"\n"
+    );
+    let (world, _, session, mut events) = forked(&script, &[("a.txt", "one\n"), ("b.txt", "two\n")]).await;
+    say(&session, 0, "go").await;
+    let (_, envelope) = child_ended(&mut events).await;
+    assert_eq!(world.read("a.txt"), "ONE\n", "it need not read again what its parent has read");
+    assert_eq!(envelope.files_changed.len(), 1);
+    until_said(&session, "done").await;
+    assert_eq!(world.read("b.txt"), "two\n", "its parent has not read what the fork has");
+    close(session).await;
+}
+
+// proves: C8, E8, C7
+#[tokio::test]
+async fn a_fork_that_was_shortened_has_its_rules_again_and_still_can_not_fork() {
+    let long = "word ".repeat(6_000);
+    let script = format!(
+        "agent main\nreply \"{long}\"\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nagent fork\nreply\n  call Agent description=two prompt=two\nreply \"Scope: one.\"\nagent summary\nreply \"they said hello\"\n"
+    );
+    let script = Arc::new(ScriptModel::parse("test", &script).unwrap());
+    let recorder = Recorder::with_window(Arc::clone(&script) as _, 21_500);
+    let mut world = World::new(Arc::clone(&recorder) as _);
+    world.config.leave.mode = Some(Mode::BypassPermissions);
+    world.config.forks.enabled = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "hello").await;
+    say(&session, 1, "go").await;
+    let (agent, envelope) = child_ended(&mut events).await;
+    assert_eq!((envelope.ending, envelope.text.as_str()), (Ending::Completed, "Scope: one."), "{envelope:?}");
+    let requests = recorder.requests();
+    let fork = of(&requests, "fork");
+    let shortened =
+        fork.iter().map(|request| prefix(request)).filter(|text| text.contains("they said hello"));
+    let shortened: Vec<String> = shortened.collect();
+    assert!(!shortened.is_empty(), "it was shortened");
+    assert!(shortened.iter().all(|text| text.contains("You are a fork") && !text.contains(&long)));
+    let told = results(&entries(&session, &agent).await);
+    assert!(told[0].contains("permanent"), "{told:?}");
+    close(session).await;
+}
+
+// proves: X5, F203
+#[tokio::test]
+async fn over_two_hundred_requests_with_reminders_each_extends_the_one_before() {
+    use std::fmt::Write as _;
+    let mut script = String::from("agent main\n");
+    for number in 0..200 {
+        let tool = if number % 20 == 10 { "EnterPlanMode {}" } else { "Bash command=pwd" };
+        let _ = writeln!(script, "reply\n  think \"hm {number}\"\n  call {tool}");
+    }
+    script.push_str("reply \"done\"\n");
+    let (_world, recorder, session, _events) = forked(&script, &[]).await;
+    assert_eq!(turn(&session, 0, "go").await.text, "done");
+    let requests = recorder.requests();
+    let main = of(&requests, "main");
+    assert_eq!(main.len(), 201);
+    let reminders = prefix(main[200]).matches("<system-reminder>").count();
+    assert!(reminders > 0, "reminders came between");
+    assert_grows(&main);
+    close(session).await;
+}
+
+// proves: X5, C12
+#[tokio::test]
+async fn sixty_four_forks_share_what_they_inherit() {
+    use std::fmt::Write as _;
+    let long = "word ".repeat(400_000);
+    let mut script = format!("agent main\nreply \"{long}\"\nreply\n");
+    for number in 0..64 {
+        let _ = writeln!(script, "  call Agent description=part prompt=\"part {number}\" {WAIT}");
+    }
+    script.push_str("reply \"done\"\nagent fork\nreply \"Scope: it.\"\n");
+    let (_world, recorder, session, _events) = forked(&script, &[]).await;
+    turn(&session, 0, "hello").await;
+    assert_eq!(turn(&session, 1, "go").await.text, "done");
+    let requests = recorder.requests();
+    let forks = of(&requests, "fork");
+    assert_eq!(forks.len(), 64);
+    let parent = of(&requests, "main")[1];
+    let (mut shared, mut own) = (0, 0);
+    for fork in forks {
+        for (at, message) in fork.messages.iter().enumerate() {
+            for (n, group) in message.groups.iter().enumerate() {
+                let size = serde_json::to_string(&**group).unwrap().len();
+                let of_parent = parent.messages.get(at).and_then(|message| message.groups.get(n));
+                let is_shared = of_parent.is_some_and(|parents| Arc::ptr_eq(parents, group));
+                *(if is_shared { &mut shared } else { &mut own }) += size;
+            }
+        }
+        assert!(Arc::ptr_eq(&fork.system, &parent.system) && Arc::ptr_eq(&fork.tools, &parent.tools));
+    }
+    assert!(shared >= 999 * own, "{shared} bytes are shared, {own} are not");
     close(session).await;
 }

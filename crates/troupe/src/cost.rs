@@ -71,10 +71,13 @@ fn table(costs: &Costs) -> String {
     }
     let begun = costs.total.begun_on_cache;
     if begun > 0 {
-        let saved = costs.total.saved_usd.map_or_else(String::new, |saved| format!(", which saved {saved:.4} USD"));
+        let saved =
+            costs.total.saved_usd.map_or_else(String::new, |saved| format!(", which saved {saved:.4} USD"));
         let _ = writeln!(text, "agents began on {begun} tokens that others had left in the cache{saved}");
     }
-    text.push_str("Requests that leave nothing in a transcript, such as those for summaries, are not counted.\n");
+    text.push_str(
+        "Requests that leave nothing in a transcript, such as those for summaries, are not counted.\n",
+    );
     text
 }
 

@@ -10,6 +10,7 @@ mod runner;
 pub(crate) mod shared;
 pub(crate) mod spawn;
 mod standing;
+pub(crate) mod warm;
 
 pub(crate) use questions::Answered;
 pub(crate) use row::Row;

@@ -19,6 +19,7 @@ use super::account::Totals;
 use super::jobs::Jobs;
 use super::questions::Questions;
 use super::standing::Standing;
+use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
 use crate::session::{Config, Member, Parts};
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) denials: Denials,
     pub(crate) standing: Standing,
     pub(crate) questions: Questions,
+    /// First requests of agents that started together.
+    pub(crate) warming: Arc<Warming>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -67,6 +70,7 @@ impl Shared {
             denials: Denials::default(),
             standing: Standing::new(&config.leave, &config.place),
             questions: Questions::default(),
+            warming: Arc::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),

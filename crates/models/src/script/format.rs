@@ -12,6 +12,8 @@ use troupe_core::usage::Usage;
 pub struct Script {
     pub(super) file: String,
     pub(super) lists: Vec<List>,
+    /// Fewest tokens that the model's prompt cache keeps; none where it plays to have none.
+    pub(super) cache: Option<u64>,
 }
 
 /// The replies of the agents of one definition.

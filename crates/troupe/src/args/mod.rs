@@ -5,7 +5,9 @@ mod cli;
 mod later;
 mod permissions;
 
-pub(crate) use cli::{Cli, Command, CostWish, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish};
+pub(crate) use cli::{
+    Cli, Command, CostWish, Debug, InputFormat, OutputFormat, Run, SessionChoice, TrustWish,
+};
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};
 
 #[cfg(test)]

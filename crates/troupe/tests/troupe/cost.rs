@@ -14,7 +14,10 @@ fn each_agent_is_shown_with_what_the_cache_did_for_it() {
     command.env("TROUPE_FORK_SUBAGENT", "1").args(["-p", "go"]);
     let ended = end(&mut command);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "done\n"), "{ended:?}");
-    assert!(ended.err.contains("40000 tokens of the prompt cache were lost"), "told when it happens: {ended:?}");
+    assert!(
+        ended.err.contains("40000 tokens of the prompt cache were lost"),
+        "told when it happens: {ended:?}"
+    );
     let json: Value = serde_json::from_str(end(stage.troupe().args(["cost", "--json"])).clean()).unwrap();
     let agents = json["agents"].as_array().unwrap();
     let of = |address: &str| agents.iter().find(|agent| agent["address"] == address).unwrap();
