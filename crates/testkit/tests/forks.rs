@@ -5,18 +5,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry};
+use troupe_core::block::{Block, Blocks, text_of};
+use troupe_core::def::AgentDef;
+use troupe_core::entry::{Body, Entry, Setting};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
+use troupe_core::input::Input;
 use troupe_core::outcome::{Ending, Envelope};
-use troupe_core::policy::Mode;
+use troupe_core::policy::{Answer, Mode};
+use troupe_core::ports::journal::{Found, Journal as _, Key};
 use troupe_core::ports::model::{Request, Role};
+use troupe_core::state::AgentState;
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::journal::MemoryJournal;
+use troupe_engine::store::{ForkError, SessionPaths, StoreError, load, load_own};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::recorder::{Recorder, prefix};
-use troupe_testkit::world::{LIMIT, World, say, turn};
+use troupe_testkit::world::{LIMIT, World, say, session, turn};
 
 /// A call of the Agent tool that waits.
 const WAIT: &str = "run_in_background=false";
@@ -171,9 +177,12 @@ fn assert_grows(requests: &[&Request]) {
 // proves: X5, A3, B3
 #[tokio::test]
 async fn the_end_of_a_fork_wakes_its_parent_and_every_request_extends_the_one_before() {
-    let script = "agent main\nreply\n  call Agent description=one prompt=\"part one\"\nreply \"started\"\nreply \"heard\"\nreply \"next\"\nagent fork\nreply\n  call Bash command=true\nreply \"Scope: one.\"\n";
-    let (_world, recorder, session, mut events) = forked(script, &[]).await;
-    say(&session, 0, "go").await;
+    let script = "agent main\nreply\n  call Agent description=one prompt=\"part one\"\nreply \"started\"\nreply \"heard\"\nreply \"next\"\nagent fork\nreply\n  gate started\n  call Bash command=true\nreply \"Scope: one.\"\n";
+    let (world, recorder, script) = world(script);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    assert_eq!(turn(&session, 0, "go").await.text, "started");
+    script.release("started");
     let (_, envelope) = child_ended(&mut events).await;
     assert_eq!(envelope.text, "Scope: one.");
     until_said(&session, "heard").await;
@@ -249,7 +258,7 @@ async fn a_fork_that_was_shortened_has_its_rules_again_and_still_can_not_fork() 
         "agent main\nreply \"{long}\"\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nagent fork\nreply\n  call Agent description=two prompt=two\nreply \"Scope: one.\"\nagent summary\nreply \"they said hello\"\n"
     );
     let script = Arc::new(ScriptModel::parse("test", &script).unwrap());
-    let recorder = Recorder::with_window(Arc::clone(&script) as _, 21_500);
+    let recorder = Recorder::with_window(Arc::clone(&script) as _, 20_000);
     let mut world = World::new(Arc::clone(&recorder) as _);
     world.config.leave.mode = Some(Mode::BypassPermissions);
     world.config.forks.enabled = true;
@@ -277,50 +286,173 @@ async fn over_two_hundred_requests_with_reminders_each_extends_the_one_before() 
     use std::fmt::Write as _;
     let mut script = String::from("agent main\n");
     for number in 0..200 {
-        let tool = if number % 20 == 10 { "EnterPlanMode {}" } else { "Bash command=pwd" };
-        let _ = writeln!(script, "reply\n  think \"hm {number}\"\n  call {tool}");
+        let _ = match number % 20 {
+            19 => writeln!(script, "reply \"done {number}\""),
+            _ => writeln!(script, "reply\n  think \"hm {number}\"\n  call Glob pattern=*"),
+        };
     }
-    script.push_str("reply \"done\"\n");
     let (_world, recorder, session, _events) = forked(&script, &[]).await;
-    assert_eq!(turn(&session, 0, "go").await.text, "done");
+    for number in 0..10 {
+        let modes = [Mode::Plan, Mode::BypassPermissions];
+        let mode = Input::Set(Setting::Mode(modes[number % 2]));
+        session.send(&AgentId::main(), mode).await.unwrap();
+        assert_eq!(turn(&session, number, "go").await.text, format!("done {}", number * 20 + 19));
+    }
     let requests = recorder.requests();
     let main = of(&requests, "main");
-    assert_eq!(main.len(), 201);
-    let reminders = prefix(main[200]).matches("<system-reminder>").count();
-    assert!(reminders > 0, "reminders came between");
+    assert_eq!(main.len(), 200);
+    let last = prefix(main[199]);
+    assert!(last.matches("<system-reminder>").count() > 5, "reminders came between");
     assert_grows(&main);
     close(session).await;
 }
 
-// proves: X5, C12
+// proves: X5, C12, F199
 #[tokio::test]
-async fn sixty_four_forks_share_what_they_inherit() {
+async fn sixty_four_forks_hold_what_they_inherit_once() {
+    use std::collections::HashMap;
     use std::fmt::Write as _;
-    let long = "word ".repeat(400_000);
-    let mut script = format!("agent main\nreply \"{long}\"\nreply\n");
+    let mut script = String::from("agent main\nreply\n");
     for number in 0..64 {
         let _ = writeln!(script, "  call Agent description=part prompt=\"part {number}\" {WAIT}");
     }
     script.push_str("reply \"done\"\nagent fork\nreply \"Scope: it.\"\n");
     let (_world, recorder, session, _events) = forked(&script, &[]).await;
-    turn(&session, 0, "hello").await;
-    assert_eq!(turn(&session, 1, "go").await.text, "done");
+    assert_eq!(turn(&session, 0, &"word ".repeat(100_000)).await.text, "done");
     let requests = recorder.requests();
     let forks = of(&requests, "fork");
     assert_eq!(forks.len(), 64);
-    let parent = of(&requests, "main")[1];
-    let (mut shared, mut own) = (0, 0);
-    for fork in forks {
-        for (at, message) in fork.messages.iter().enumerate() {
-            for (n, group) in message.groups.iter().enumerate() {
-                let size = serde_json::to_string(&**group).unwrap().len();
-                let of_parent = parent.messages.get(at).and_then(|message| message.groups.get(n));
-                let is_shared = of_parent.is_some_and(|parents| Arc::ptr_eq(parents, group));
-                *(if is_shared { &mut shared } else { &mut own }) += size;
+    let parent = of(&requests, "main")[0];
+    let groups = |request: &Request| -> Vec<Blocks> {
+        request.messages.iter().flat_map(|message| message.groups.clone()).collect()
+    };
+    let size = |group: &Blocks| serde_json::to_string(&**group).unwrap().len();
+    let parents: usize = groups(parent).iter().map(size).sum();
+    let mut held = HashMap::new();
+    for fork in &forks {
+        assert!(Arc::ptr_eq(&fork.system, &parent.system) && Arc::ptr_eq(&fork.tools, &parent.tools));
+        for (parents, forks) in groups(parent).iter().zip(groups(fork)) {
+            assert!(Arc::ptr_eq(parents, &forks), "what both send is the same memory");
+        }
+        held.extend(groups(fork).iter().map(|group| (group.as_ptr(), size(group))));
+    }
+    let held: usize = held.into_values().sum();
+    assert!(held < parents + parents / 2, "64 forks of {parents} bytes hold {held}");
+    close(session).await;
+}
+
+/// The key of an agent's transcript.
+fn key(world: &World, agent: &AgentId) -> Key {
+    let place = &world.config.place;
+    SessionPaths::new(place.root.clone(), place.project.clone(), session()).transcript(agent)
+}
+
+fn nobody() -> AgentState {
+    AgentState::new("/".into(), Mode::Default, String::new(), String::new())
+}
+
+// proves: X5, C6, F197, F201, F206
+#[tokio::test]
+async fn a_fork_is_rebuilt_from_its_parents_transcript_whatever_became_of_the_parent() {
+    let script = format!(
+        "agent main\nreply\n  call Read file_path=a.txt\nreply\n  think \"hm\"\n  call Bash command=true\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nreply \"later\"\nagent fork\nreply\n  call Bash command=true\nreply \"Scope: one.\"\nagent summary\nreply \"it was short\"\n"
+    );
+    let (world, recorder, session, mut events) = forked(&script, &[("a.txt", "one\n")]).await;
+    say(&session, 0, "go").await;
+    let (agent, _) = child_ended(&mut events).await;
+    until_said(&session, "done").await;
+    let sent = recorder.requests();
+    let last = of(&sent, "fork")[1];
+    let rebuilt = || async {
+        let restored = load(&*world.journal, &key(&world, &agent), nobody()).await.unwrap().unwrap();
+        let mut messages = restored.transcript.messages();
+        assert_eq!(messages.pop().map(|reply| reply.role), Some(Role::Assistant));
+        assert_eq!(messages, last.messages);
+        restored.transcript
+    };
+    let transcript = rebuilt().await;
+    assert!(
+        transcript.state().seen(&world.workspace().join("a.txt")).is_some(),
+        "with what its parent had read"
+    );
+    let lines = world.journal.read(&key(&world, &agent), 0).await.unwrap();
+    assert!(!format!("{lines:?}").contains("call Read"), "the parent's lines are not copied");
+    session.send(&AgentId::main(), Input::Compact(None)).await.unwrap();
+    turn(&session, 1, "more").await;
+    let shortened = entries(&session, &AgentId::main()).await;
+    assert!(shortened.iter().any(|entry| matches!(entry.body, Body::Summary { .. })));
+    rebuilt().await;
+    close(session).await;
+
+    // A session without the parent's transcript.
+    let alone = MemoryJournal::default();
+    for found in lines {
+        if let Found::Record(_, record) = found {
+            alone.append(&key(&world, &agent), None, record).await.unwrap();
+        }
+    }
+    let refused = load(&alone, &key(&world, &agent), nobody()).await.err().unwrap();
+    assert!(matches!(refused, StoreError::Fork(ForkError::NoParent { .. })), "{refused}");
+    assert!(load_own(&alone, &key(&world, &agent), nobody()).await.unwrap().is_some(), "it can be looked at");
+}
+
+// proves: S3, S2
+#[tokio::test]
+async fn a_forks_question_comes_to_the_person_with_its_name() {
+    let script = format!(
+        "agent main\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nagent fork\nreply\n  call Write file_path=new.txt content=x\nreply \"Scope: one.\"\n"
+    );
+    let (mut world, _, _) = world(&script);
+    world.config.leave.mode = Some(Mode::Default);
+    world.config.leave.asks = true;
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let wait = async {
+        loop {
+            if let Heard::Event(event) = events.next().await
+                && let EventKind::QuestionOpened(question) = &event.kind
+            {
+                return Arc::clone(question);
             }
         }
-        assert!(Arc::ptr_eq(&fork.system, &parent.system) && Arc::ptr_eq(&fork.tools, &parent.tools));
-    }
-    assert!(shared >= 999 * own, "{shared} bytes are shared, {own} are not");
+    };
+    let question = tokio::time::timeout(LIMIT, wait).await.unwrap();
+    assert_eq!(
+        (question.asker.address.as_str(), question.asker.definition.as_str()),
+        ("main/fork-1", "fork")
+    );
+    let allowed = Answer::Allow { input: None, updates: vec![] };
+    session.send(&AgentId::main(), Input::Answer(question.id.clone(), allowed)).await.unwrap();
+    until_said(&session, "done").await;
+    assert_eq!(world.read("new.txt"), "x");
     close(session).await;
+}
+
+// proves: C9, A8
+#[tokio::test]
+async fn without_forks_a_call_for_no_type_is_general_and_one_for_a_fork_names_what_there_is() {
+    let script = format!(
+        "agent main\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\n  call Agent description=two subagent_type=fork prompt=\"part two\" {WAIT}\nreply \"done\"\nagent general-purpose\nreply \"general\"\n"
+    );
+    let play = |change: fn(&mut World)| {
+        let (mut world, _, _) = world(&script);
+        change(&mut world);
+        async move {
+            let session = world.start().await;
+            turn(&session, 0, "go").await;
+            let told = results(&entries(&session, &AgentId::main()).await).join("\n");
+            assert!(told.contains("general") && told.contains("no agent type `fork`"), "{told}");
+            close(session).await;
+        }
+    };
+    play(|world| world.config.forks.enabled = false).await;
+    // Whatever is set: never where the main agent only coordinates.
+    play(|world| {
+        let coordinator = AgentDef { name: "coordinator".into(), ..world.defs[0].clone() };
+        world.defs[0] = coordinator;
+        let script = "agent coordinator\nreply\n  call Agent description=one prompt=\"part one\" run_in_background=false\n  call Agent description=two subagent_type=fork prompt=\"part two\" run_in_background=false\nreply \"done\"\nagent general-purpose\nreply \"general\"\n";
+        world.model = Arc::new(ScriptModel::parse("test", script).unwrap());
+    })
+    .await;
 }
