@@ -16,6 +16,8 @@ pub mod entry;
 pub mod event;
 pub mod fold;
 pub mod fork;
+#[cfg(test)]
+mod fork_tests;
 pub mod ids;
 pub mod input;
 pub mod outcome;
