@@ -12,7 +12,7 @@ use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
 use troupe_core::outcome::{Ending, Envelope};
-use troupe_core::policy::{Answer, Mode};
+use troupe_core::policy::{Answer, Behaviour, Mode, Scope};
 use troupe_core::ports::journal::{Found, Journal as _, Key};
 use troupe_core::ports::model::{Request, Role};
 use troupe_core::state::AgentState;
@@ -20,6 +20,7 @@ use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::MemoryJournal;
 use troupe_engine::store::{ForkError, SessionPaths, StoreError, load, load_own};
+use troupe_models::anthropic::body;
 use troupe_models::script::ScriptModel;
 use troupe_testkit::recorder::{Recorder, prefix};
 use troupe_testkit::world::{LIMIT, World, say, session, turn};
@@ -90,7 +91,7 @@ async fn a_fork_sends_its_parents_request_and_reply_then_placeholders_and_its_di
     let forks = of(&requests, "fork");
     assert_eq!(forks.len(), 2);
     for fork in &forks {
-        assert!(prefix(fork).starts_with(&prefix(parent)));
+        assert!(wire(fork).starts_with(&wire(parent)), "the wire's bytes");
         assert_eq!(
             (&fork.model, fork.max_tokens, &fork.extra),
             (&parent.model, parent.max_tokens, &parent.extra)
@@ -166,9 +167,16 @@ async fn forked(script: &str, files: &[(&str, &str)]) -> (World, Arc<Recorder>, 
     (world, recorder, session, events)
 }
 
-/// Asserts that each request of one definition begins with the one before it.
+/// A request's bytes on the wire, without cache marks and without what closes them.
+fn wire(request: &Request) -> String {
+    let body = String::from_utf8(body::reply(request).unwrap()).unwrap();
+    let plain = body.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    plain.strip_suffix("]}").unwrap().to_owned()
+}
+
+/// Asserts that the bytes of each request begin with those of the one before it.
 fn assert_grows(requests: &[&Request]) {
-    let texts: Vec<String> = requests.iter().map(|request| prefix(request)).collect();
+    let texts: Vec<String> = requests.iter().map(|request| wire(request)).collect();
     for pair in texts.windows(2) {
         assert!(pair[1].starts_with(&pair[0]), "{}\n---\n{}", pair[0], pair[1]);
     }
@@ -455,4 +463,21 @@ async fn without_forks_a_call_for_no_type_is_general_and_one_for_a_fork_names_wh
         world.model = Arc::new(ScriptModel::parse("test", script).unwrap());
     })
     .await;
+}
+
+// proves: A8, C6
+#[tokio::test]
+async fn rules_know_a_fork_by_its_own_name() {
+    let script = format!(
+        "agent main\nreply\n  call Agent description=one prompt=\"part one\" {WAIT}\nreply \"done\"\nagent fork\nreply \"Scope: one.\"\n"
+    );
+    for (rule, denied) in [("Agent(fork)", true), ("Agent(general-purpose)", false)] {
+        let (mut world, _, _) = world(&script);
+        world.config.leave.rules.add(rule, Behaviour::Deny, Scope::User, "/".into()).unwrap();
+        let session = world.start().await;
+        turn(&session, 0, "go").await;
+        let told = results(&entries(&session, &AgentId::main()).await).join("\n");
+        assert_eq!(told.contains("Scope: one."), !denied, "{rule}: {told}");
+        close(session).await;
+    }
 }
