@@ -5,6 +5,7 @@
 
 mod agent;
 pub mod bus;
+mod caching;
 pub mod clock;
 pub mod cost;
 pub mod git;

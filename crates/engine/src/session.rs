@@ -19,6 +19,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
 use crate::bus::Subscription;
+pub use crate::caching::{Caching, Forks};
 use crate::git::Gathering;
 use crate::inbox::{Control, InboxError};
 use crate::load::Reread;
@@ -213,28 +214,6 @@ pub struct Ceilings {
 impl Default for Ceilings {
     fn default() -> Self {
         Self { depth: 3, calls: 10, live_agents: 64, agents: 1_000, jobs: 256 }
-    }
-}
-
-/// Forks (C9).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Forks {
-    /// Whether an agent for which no type is named is a fork.
-    pub enabled: bool,
-}
-
-/// What is done for the provider's prompt cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Caching {
-    /// How long agents that start together wait for the first one's reply to begin (X21); zero is not at all.
-    pub warm: Duration,
-    /// Whether people are told when it was lost.
-    pub tell_breaks: bool,
-}
-
-impl Default for Caching {
-    fn default() -> Self {
-        Self { warm: Duration::from_secs(10), tell_breaks: true }
     }
 }
 

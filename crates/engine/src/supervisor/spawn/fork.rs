@@ -44,7 +44,7 @@ impl Offer {
 }
 
 /// A fork's definition: its parent's by another name, which is also its key in a script.
-fn definition(parent: &AgentDef) -> AgentDef {
+pub(crate) fn definition(parent: &AgentDef) -> AgentDef {
     AgentDef { name: FORK.to_owned(), mode: None, initial_prompt: None, ..parent.clone() }
 }
 
