@@ -24,7 +24,12 @@ pub fn plan(transcript: &Transcript) -> Option<Cut> {
     let entries = transcript.entries();
     let start = transcript.view_start();
     let is_reply = |body: &Body| matches!(body, Body::Assistant { stop, .. } if *stop != Stop::Cut);
-    let last_reply = entries.iter().rposition(|entry| is_reply(&entry.body)).filter(|at| *at >= start)?;
+    let last_reply = entries.iter().rposition(|entry| is_reply(&entry.body)).filter(|at| *at >= start);
+    let Some(last_reply) = last_reply else {
+        // A fork may be full before its first reply: what it took over stands before its first entry.
+        let header = entries.first().filter(|_| start == 0 && transcript.inherited().is_some())?;
+        return Some(Cut { upto: header.id.clone(), position: 0 });
+    };
     let end = match &entries[last_reply].body {
         Body::Assistant { blocks, .. } if has_calls(blocks) => {
             let is_result = |body: &Body| matches!(body, Body::Result { .. });
@@ -39,7 +44,8 @@ pub fn plan(transcript: &Transcript) -> Option<Cut> {
     };
     let region = &entries[start..end];
     let position = start + region.iter().rposition(|entry| entry.body.is_conversation())?;
-    let worth_it = region.iter().any(|entry| is_reply(&entry.body));
+    let inherits = start == 0 && transcript.inherited().is_some();
+    let worth_it = inherits || region.iter().any(|entry| is_reply(&entry.body));
     worth_it.then(|| Cut { upto: entries[position].id.clone(), position })
 }
 

@@ -150,7 +150,7 @@ pub struct Header {
 }
 
 /// Where a fork begins: its conversation up to there is its parent's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ForkPoint {
     /// The agent that it was forked off.
     pub of: AgentId,

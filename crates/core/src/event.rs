@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::cache::Break;
 use crate::entry::{Entry, Header};
 use crate::ids::{AgentId, CallId, JobId, QuestionId};
 use crate::outcome::{EndReason, Envelope};
@@ -182,6 +183,8 @@ pub enum Notice {
     },
     /// What an agent is doing, in a line of its own words.
     Activity(String),
+    /// The provider's prompt cache did not serve what it held.
+    CacheBroken(Break),
     /// A line for people.
     Warning(String),
 }

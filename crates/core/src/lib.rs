@@ -10,6 +10,7 @@ pub mod alias;
 pub mod block;
 pub mod budget;
 pub mod builtin;
+pub mod cache;
 pub mod catalogue;
 pub mod classify;
 pub mod compact;
@@ -18,6 +19,9 @@ pub mod def;
 pub mod entry;
 pub mod event;
 pub mod fold;
+pub mod fork;
+#[cfg(test)]
+mod fork_tests;
 pub mod handoff;
 pub mod ids;
 pub mod input;

@@ -10,7 +10,7 @@ use crate::policy::Mode;
 /// An agent to be started.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spawn {
-    /// The definition's name; none for the default.
+    /// The definition's name; none for the default, which is a fork where forks are on.
     pub definition: Option<String>,
     /// What it is called for, in 3–5 words.
     pub description: String,

@@ -114,6 +114,12 @@ impl AgentState {
         }
     }
 
+    /// The same with what another agent knows: the files that it has seen and its things to do (C3).
+    #[must_use]
+    pub fn with_memory_of(self, other: &Self) -> Self {
+        Self { todos: other.todos.clone(), seen: other.seen.clone(), clock: other.clock, ..self }
+    }
+
     /// What is known of a file (by its absolute path).
     pub fn seen(&self, path: &Path) -> Option<&Seen> {
         self.seen.get(path).map(|(_, seen)| seen)

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::block::{Block, Blocks, text_of};
 use crate::entry::{Body, Entry, Header, Origin, Setting, Stop};
+use crate::fork::Inherited;
 use crate::ids::{CallId, EntryId, InputId};
 use crate::outcome::Envelope;
 use crate::ports::model::{Message, Role};
@@ -22,6 +23,8 @@ pub const GAP: &str = "[Some records of this conversation are missing here.]";
 /// The entries of one agent, on their active path.
 #[derive(Clone, Debug)]
 pub struct Transcript {
+    /// What stands before the first entry; a fork's only.
+    inherited: Option<Arc<Inherited>>,
     entries: Vec<Arc<Entry>>,
     positions: HashMap<EntryId, usize>,
     calls: HashMap<CallId, Call>,
@@ -72,6 +75,7 @@ impl Transcript {
     /// An empty transcript. Its header, when it comes, replaces `state`.
     pub fn new(state: AgentState) -> Self {
         Self {
+            inherited: None,
             entries: Vec::new(),
             positions: HashMap::new(),
             calls: HashMap::new(),
@@ -84,6 +88,13 @@ impl Transcript {
             turn_replies: 0,
             turn_over: true,
         }
+    }
+
+    /// The same with what a fork takes over from its parent before it.
+    #[must_use]
+    pub fn inheriting(mut self, inherited: Arc<Inherited>) -> Self {
+        self.inherited = Some(inherited);
+        self
     }
 
     /// Adds an entry. One whose parent is older than the last makes a rewind: the path turns off there.
@@ -114,8 +125,10 @@ impl Transcript {
     /// that nothing is read or done twice.
     fn rewind(&mut self, position: usize) {
         let kept = self.entries[..=position].to_vec();
-        let first = self.header.as_deref().map_or_else(|| (*self.state).clone(), state_of);
+        let first =
+            self.header.as_deref().map_or_else(|| (*self.state).clone(), |header| self.state_of(header));
         let mut fresh = Self::new(first);
+        fresh.inherited = self.inherited.take();
         fresh.causes = std::mem::take(&mut self.causes);
         fresh.gaps = self.gaps.iter().copied().filter(|gap| *gap <= position).collect();
         for entry in kept {
@@ -129,7 +142,7 @@ impl Transcript {
         self.positions.insert(entry.id.clone(), position);
         match &entry.body {
             Body::Opened(header) => {
-                self.state = Arc::new(state_of(header));
+                self.state = Arc::new(self.state_of(header));
                 self.header = Some(Arc::new((**header).clone()));
             }
             Body::User { from: Origin::Interrupt, .. } => self.turn_over = true,
@@ -180,6 +193,35 @@ impl Transcript {
         self.entries.push(entry);
     }
 
+    /// The state with which an agent of this header begins.
+    fn state_of(&self, header: &Header) -> AgentState {
+        let (cwd, model, prompt) = (header.cwd.clone(), header.model.clone(), header.prompt.clone());
+        let mut first = AgentState::new(cwd, header.mode, model, prompt);
+        first.effort = header.effort;
+        match &self.inherited {
+            None => first,
+            Some(inherited) => first.with_memory_of(inherited.state()),
+        }
+    }
+
+    /// The transcript as it was when this entry was its last.
+    pub(crate) fn upto(&self, entry: &EntryId) -> Option<Self> {
+        let position = *self.positions.get(entry)?;
+        let mut then = self.clone();
+        then.rewind(position);
+        Some(then)
+    }
+
+    /// What a fork took over from its parent.
+    pub fn inherited(&self) -> Option<&Arc<Inherited>> {
+        self.inherited.as_ref()
+    }
+
+    /// Every call.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &CallId> {
+        self.calls.keys()
+    }
+
     /// All entries of the active path.
     pub fn entries(&self) -> &[Arc<Entry>] {
         &self.entries
@@ -212,7 +254,7 @@ impl Transcript {
 
     /// Whether a call of this id is known.
     pub fn has_call(&self, call: &CallId) -> bool {
-        self.calls.contains_key(call)
+        self.calls.contains_key(call) || self.inherited.as_ref().is_some_and(|before| before.has_call(call))
     }
 
     /// The input with which a call was started, where that is another than the model's.
@@ -329,14 +371,21 @@ impl Transcript {
     /// The same, of the first `end` entries of the path.
     pub fn messages_upto(&self, end: usize) -> Vec<Message> {
         let mut view = View::default();
+        let switched = self.last_model_switch();
         let start = match self.last_summary() {
             Some((at, text, start)) if at < end => {
                 view.user(one(Block::text(text)));
                 start
             }
-            _ => 0,
+            _ => {
+                for message in self.inherited.iter().flat_map(|before| before.messages()) {
+                    for group in &message.groups {
+                        view.add(message.role, sendable(group, switched.is_some()));
+                    }
+                }
+                0
+            }
         };
-        let switched = self.last_model_switch();
         for (at, entry) in self.entries.iter().enumerate().take(end).skip(start) {
             if self.gaps.contains(&at) {
                 view.user(one(Block::text(GAP)));
@@ -411,13 +460,6 @@ impl Transcript {
         let mut since = self.since_reply().iter().rev();
         since.any(|entry| matches!(entry.body, Body::User { from: Origin::Interrupt, .. }))
     }
-}
-
-fn state_of(header: &Header) -> AgentState {
-    let (cwd, model, prompt) = (header.cwd.clone(), header.model.clone(), header.prompt.clone());
-    let mut state = AgentState::new(cwd, header.mode, model, prompt);
-    state.effort = header.effort;
-    state
 }
 
 fn strip(entry: Arc<Entry>) -> Arc<Entry> {

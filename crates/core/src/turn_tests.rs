@@ -20,11 +20,11 @@ use crate::transcript::Transcript;
 use crate::turn::{Step, next_step};
 use crate::usage::Usage;
 
-fn transcript() -> Transcript {
+pub(crate) fn transcript() -> Transcript {
     Transcript::new(AgentState::new("/w".into(), Mode::Default, "m".into(), "p".into()))
 }
 
-fn push(transcript: &mut Transcript, body: Body) -> EntryId {
+pub(crate) fn push(transcript: &mut Transcript, body: Body) -> EntryId {
     let id = EntryId::new(format!("e{}", transcript.entries().len()));
     let parent = transcript.last_id().cloned();
     transcript.push(Arc::new(Entry { id: id.clone(), parent, at: Time(0), body }));
@@ -35,15 +35,15 @@ fn one(block: Block) -> Blocks {
     Arc::from([block])
 }
 
-fn user(from: Origin, starts_turn: bool) -> Body {
+pub(crate) fn user(from: Origin, starts_turn: bool) -> Body {
     Body::User { blocks: one(Block::text("u")), from, cause: None, starts_turn }
 }
 
-fn prompt() -> Body {
+pub(crate) fn prompt() -> Body {
     user(Origin::Human, true)
 }
 
-fn reply(calls: &[&str], stop: Stop) -> Body {
+pub(crate) fn reply(calls: &[&str], stop: Stop) -> Body {
     let mut blocks = vec![Block::text("a")];
     blocks.extend(calls.iter().map(|id| Block::ToolUse {
         id: (*id).into(),
@@ -157,7 +157,7 @@ fn a_cut_keeps_the_last_batch_and_a_second_one_finds_nothing() {
 }
 
 /// Any entry, legal or not.
-fn any_body() -> impl Strategy<Value = Body> {
+pub(crate) fn any_body() -> impl Strategy<Value = Body> {
     let id = prop::sample::select(vec!["a", "b", "c", "d"]);
     let stop =
         prop::sample::select(vec![Stop::EndTurn, Stop::ToolUse, Stop::MaxTokens, Stop::PauseTurn, Stop::Cut]);
@@ -171,7 +171,7 @@ fn any_body() -> impl Strategy<Value = Body> {
     ]
 }
 
-fn valid(messages: &[Message]) -> Result<(), String> {
+pub(crate) fn valid(messages: &[Message]) -> Result<(), String> {
     if messages.first().is_some_and(|message| message.role != Role::User) {
         return Err("does not begin with the user".into());
     }

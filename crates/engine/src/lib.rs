@@ -5,8 +5,10 @@
 
 mod agent;
 pub mod bus;
+mod caching;
 pub mod clock;
 pub mod contexts;
+pub mod cost;
 pub mod git;
 pub mod guards;
 pub mod inbox;

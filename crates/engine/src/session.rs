@@ -26,6 +26,7 @@ pub use crate::contexts::{Contexts, ListedIn};
 pub use crate::models::Models;
 
 use crate::bus::Subscription;
+pub use crate::caching::{Caching, Forks};
 use crate::git::Gathering;
 use crate::guards::Guards;
 use crate::inbox::{Control, InboxError};
@@ -114,6 +115,10 @@ pub struct Config {
     pub guards: Guards,
     /// What may run in the background.
     pub background: Background,
+    /// Forks.
+    pub forks: Forks,
+    /// The provider's prompt cache.
+    pub cache: Caching,
     /// The program's version, for the transcripts.
     pub version: String,
 }

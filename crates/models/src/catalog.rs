@@ -49,6 +49,9 @@ struct Known {
     efforts: &'static [Effort],
 }
 
+/// Fewest tokens of a prefix that the caches of all these models keep.
+const CACHE_LEAST: u64 = 4_096;
+
 const fn known(
     id: &'static str,
     output: u32,
@@ -108,6 +111,7 @@ pub fn info(name: &str) -> ModelInfo {
         id: id.to_owned(),
         context_window: CONTEXT,
         max_output: model.map_or(OUTPUT, |model| model.output),
+        cache_least: model.map(|_| CACHE_LEAST),
         price,
         scripted: false,
         extra: if adaptive { vec![("thinking".to_owned(), json!({"type":"adaptive"}))] } else { Vec::new() },

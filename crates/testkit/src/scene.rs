@@ -7,6 +7,7 @@
 //! each {"turns": 2}              (limits of each sub-agent)
 //! same-calls 2                    (after which a warning comes, and after twice as many the end)
 //! only-main                      (needs what a child does not have, such as a kept folder)
+//! forks                          (an agent for which no type is named is a fork)
 //! prompt "How many lines?"
 //! script
 //! agent main
@@ -31,6 +32,8 @@ pub struct Scene {
     pub guards: Guards,
     /// Whether it can't be played as a child.
     pub only_main: bool,
+    /// Whether an agent for which no type is named is a fork.
+    pub forks: bool,
     /// The model's script.
     pub script: String,
 }
@@ -48,6 +51,7 @@ impl Scene {
             mode: Mode::BypassPermissions,
             guards: Guards::default(),
             only_main: false,
+            forks: false,
             script: String::new(),
         };
         let mut rest = text;
@@ -74,6 +78,7 @@ impl Scene {
                         value.parse().unwrap_or_else(|_| panic!("{name}: no number `{value}`"));
                 }
                 "only-main" => scene.only_main = true,
+                "forks" => scene.forks = true,
                 "script" => {
                     rest.clone_into(&mut scene.script);
                     return scene;

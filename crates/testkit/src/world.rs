@@ -23,7 +23,8 @@ use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::guards::Guards;
 use troupe_engine::journal::MemoryJournal;
 use troupe_engine::session::{
-    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+    Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
+    Watching,
 };
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
@@ -80,6 +81,7 @@ impl World {
         let mut world = Self::new(Arc::new(model));
         world.config.leave.mode = Some(scene.mode);
         world.config.guards = scene.guards;
+        world.config.forks.enabled = scene.forks;
         for (path, content) in &scene.files {
             world.write(path, content);
         }
@@ -125,6 +127,8 @@ impl World {
             watching: Watching::default(),
             guards: Guards::default(),
             background: Background::default(),
+            forks: Forks::default(),
+            cache: Caching::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

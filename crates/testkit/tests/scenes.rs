@@ -44,6 +44,8 @@ scenes! { look_only, verdict }
 scenes! { fast_agents }
 // proves: X4, E4, F009, F021
 scenes! { wordless, family }
+// proves: A3, C6, C8, F014
+scenes! { forks }
 
 // proves: S1, F182
 scenes! { plan_mode, plan_by_agents, auto }

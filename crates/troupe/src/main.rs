@@ -6,6 +6,7 @@
 mod args;
 mod ask_trust;
 mod config;
+mod cost;
 mod crash;
 mod demo;
 mod docs;
@@ -65,6 +66,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
     match &cli.command {
         Some(Command::Demo { keep }) => block_on(demo::play(*keep)),
         Some(Command::Sessions) => print(&sessions::text(&environment()?)?),
+        Some(Command::Cost(wish)) => print(&cost::text(wish, &environment()?)?),
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),

@@ -479,6 +479,9 @@ impl Projection {
                 let due = self.tasks.does(agent, line, at);
                 self.due.extend(due);
             }
+            Notice::CacheBroken(found) => {
+                self.push(frames::informational(&self.session, &found.to_string()));
+            }
             Notice::Warning(text) => self.push(frames::informational(&self.session, text)),
         }
     }

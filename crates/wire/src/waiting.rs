@@ -34,6 +34,7 @@ pub(crate) fn in_words(notice: &Notice) -> Option<String> {
         | Notice::Denied { .. }
         | Notice::Compacted { .. }
         | Notice::Activity(_)
+        | Notice::CacheBroken(_)
         | Notice::Warning(_) => None,
     }
 }

@@ -227,6 +227,8 @@ pub struct ModelInfo {
     pub context_window: u64,
     /// Most tokens of a reply.
     pub max_output: u32,
+    /// Fewest tokens of a prefix that its prompt cache keeps; none where it has none, or that is not known.
+    pub cache_least: Option<u64>,
     /// Prices; none where unknown.
     pub price: Option<Price>,
     /// Whether replies come from a script: every screen says so.

@@ -159,6 +159,11 @@ pub enum SpawnError {
     /// An ancestor has the same type and prompt.
     #[error("an agent above this one was given the same type and prompt: do the work yourself")]
     Repeated,
+    /// A fork wants to fork (C8).
+    #[error(
+        "a fork can't fork, and that is permanent: asking again changes nothing. Do the work with your own tools"
+    )]
+    ForkOfFork,
     /// A limit on the number of agents or jobs.
     #[error("{what}: at most {most}; wait for some to end, or do the work yourself")]
     TooMany {
@@ -262,6 +267,11 @@ pub trait Supervisor: Send + Sync {
     /// The agents that `me` can write to, those that have ended included.
     fn correspondents(&self, _me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
         Box::pin(async { Vec::new() })
+    }
+
+    /// Whether an agent for which no type is named is a fork, in the background unless the call is to wait (A3).
+    fn forks(&self) -> bool {
+        false
     }
 
     /// The files that the session's rules deny reading; none, where there are no rules.

@@ -20,6 +20,7 @@ use troupe_core::repeats::{Due, Repeats};
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::cache::CacheWatch;
 use super::hold::Held;
 use super::lost;
 use super::report::Run;
@@ -59,6 +60,7 @@ pub(crate) struct Actor {
     pub(super) compactions: u32,
     /// Calls that it made again and again.
     pub(super) repeats: Repeats,
+    pub(super) cache: CacheWatch,
     info: ModelInfo,
     info_of: String,
 }
@@ -105,6 +107,7 @@ impl Actor {
             token: shared.token.child_token(),
             info: shared.parts.model.info(&info_of),
             info_of,
+            cache: CacheWatch::of(writer.transcript()),
             shared,
             def,
             row,
@@ -293,6 +296,7 @@ impl Actor {
                 self.shared.standing.touch();
             }
             self.say(EventKind::Appended(Arc::clone(entry)));
+            self.watch_cache(entry);
         }
         Ok(entry)
     }

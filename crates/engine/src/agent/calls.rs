@@ -51,6 +51,7 @@ impl Actor {
         if watch.is_over() {
             return self.end_batch(batch).await;
         }
+        let _offering = self.offer_forks(batch.ready.iter().flatten().map(|ready| &*ready.tool));
         loop {
             for at in self.startable(&batch) {
                 self.admit(&mut batch, at).await?;

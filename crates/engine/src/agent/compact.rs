@@ -81,6 +81,7 @@ impl Actor {
         let text = summary_text(&summary, &file);
         self.record(Body::Summary { upto: cut.upto.clone(), text }).await?;
         let mut blocks = vec![Block::text(self.environment().await)];
+        blocks.extend(self.fork_rules().map(Block::text));
         blocks.extend(todo_text(&self.transcript().state().todos).map(|todos| Block::text(reminder(&todos))));
         let context =
             Body::User { blocks: blocks.into(), from: Origin::System, cause: None, starts_turn: false };

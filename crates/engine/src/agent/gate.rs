@@ -66,12 +66,16 @@ impl Actor {
         let spec = tool.spec();
         schema::check(&spec.input_schema, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
+        if let Some(why) = self.refused_to_fork(&**tool, input) {
+            return Err(Box::new(ToolOutput::error(why)));
+        }
         let place = self.place();
         let mut access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         if tool.spawns() {
             types::meant(&mut access, &self.shared.parts.defs.catalogue());
         }
+        self.name_fork(&**tool, input, &mut access);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }
 

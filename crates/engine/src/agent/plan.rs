@@ -52,7 +52,7 @@ impl Actor {
     }
 
     fn can_ask_for_approval(&self) -> bool {
-        self.pool.iter().any(|tool| *tool.spec().name == *APPROVAL)
+        self.row.header.fork.is_none() && self.pool.iter().any(|tool| *tool.spec().name == *APPROVAL)
     }
 }
 

@@ -77,7 +77,7 @@ impl Actor {
         let cancel = self.token.child_token();
         // Dropping the guard ends the request, whichever way this function is left.
         let _guard = cancel.clone().drop_guard();
-        let mut stream = self.shared.parts.model.stream(request, cancel);
+        let mut stream = self.send(request, cancel);
         let mut fold = Fold::default();
         let mut watch = self.watch(Phase::Sampling);
         if let Some(run) = &mut self.run {

@@ -189,6 +189,7 @@ variables! {
     AGENT_TRIGGERS: Prefixed, OFF, "Prompts at set times.";
     MONITOR_TOOL: Prefixed, ON, "The tool that watches a job.";
     AGENT_MEMORY_SNAPSHOT: Prefixed, OFF, "Projects seed the memory of agents.";
+    CACHE_WARM_LIMIT_MS: Prefixed, Kind::Number, "How long agents that start together wait for the first one's reply to begin, in ms; 0: not at all.";
     CACHE_BREAK_DETECTION: Prefixed, ON, "Tell when the prompt cache was lost, and why.";
 
     ["Teams"]

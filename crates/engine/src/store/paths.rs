@@ -118,6 +118,15 @@ impl SessionPaths {
     }
 }
 
+/// The folder of a session's sub-agents.
+const SUBAGENTS: &str = "/subagents/";
+
+/// The transcript of another agent of the session whose sub-agent has this transcript.
+pub(super) fn beside(transcript: &Key, agent: &AgentId) -> Option<Key> {
+    let (session, _) = transcript.as_str().split_once(SUBAGENTS)?;
+    Key::new(if agent.is_main() { session.to_owned() } else { format!("{session}{SUBAGENTS}agent-{agent}") })
+}
+
 /// The folder of a project's sessions.
 pub(super) fn project_folder(root: &Path, project: &str) -> PathBuf {
     root.join("projects").join(project)

@@ -3,19 +3,27 @@
 use std::sync::Arc;
 
 use troupe_core::entry::{Body, Entry, Header};
+use troupe_core::fork::Inherited;
 use troupe_core::ids::EntryId;
 use troupe_core::ports::clock::Clock;
-use troupe_core::ports::journal::{Journal, JournalError, Key, Seq};
+use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Seq};
 use troupe_core::state::AgentState;
 use troupe_core::transcript::{Pushed, Transcript};
 
 use super::Told;
+use super::inherit::{ForkError, inherited};
 use super::jsonl::{Codec, Loaded, call_line};
 
 /// A transcript that could not be written or read.
 #[derive(Debug, thiserror::Error)]
-#[error(transparent)]
-pub struct StoreError(#[from] pub JournalError);
+pub enum StoreError {
+    /// Its journal does not do what is asked.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// What it inherits is not to be had.
+    #[error(transparent)]
+    Fork(#[from] ForkError),
+}
 
 /// Appends entries of one agent: written first, then part of the transcript in memory.
 pub struct Writer {
@@ -47,6 +55,13 @@ impl Writer {
     pub fn resume(mut self, transcript: Transcript, seq: Seq) -> Self {
         self.transcript = transcript;
         self.seq = seq;
+        self
+    }
+
+    /// A writer of a fork's new transcript.
+    #[must_use]
+    pub fn inheriting(mut self, before: Arc<Inherited>) -> Self {
+        self.transcript = self.transcript.inheriting(before);
         self
     }
 
@@ -91,26 +106,56 @@ pub struct Restored {
     pub told: Told,
 }
 
-/// Loads a transcript; `None` when there is nothing.
+/// Loads a transcript, a fork's with what it inherits; `None` when there is nothing.
 ///
 /// # Errors
-/// When the journal can't be read.
+/// When the journal can't be read, or a fork's parent has not what it was forked off.
 pub async fn load(
     journal: &dyn Journal,
     key: &Key,
     state: AgentState,
 ) -> Result<Option<Restored>, StoreError> {
+    let Some((loaded, seq)) = read(journal, key).await? else { return Ok(None) };
+    let header = loaded.entries.iter().find_map(|entry| match &entry.body {
+        Body::Opened(header) => Some(header),
+        _ => None,
+    });
+    let mut transcript = Transcript::new(state);
+    if let Some(header) = header.filter(|header| header.fork.is_some()) {
+        transcript = transcript.inheriting(Arc::new(inherited(journal, key, header).await?));
+    }
+    Ok(Some(restored(transcript, loaded, seq)))
+}
+
+/// Loads the entries of a transcript alone: what a fork inherits is not read. Such a transcript can be looked at, not
+/// gone on with.
+///
+/// # Errors
+/// When the journal can't be read.
+pub async fn load_own(
+    journal: &dyn Journal,
+    key: &Key,
+    state: AgentState,
+) -> Result<Option<Restored>, StoreError> {
+    let Some((loaded, seq)) = read(journal, key).await? else { return Ok(None) };
+    Ok(Some(restored(Transcript::new(state), loaded, seq)))
+}
+
+/// What a journal holds and its last position; `None` when there is nothing.
+pub(super) async fn read(journal: &dyn Journal, key: &Key) -> Result<Option<(Loaded, Seq)>, JournalError> {
     let found = journal.read(key, 0).await?;
     if found.is_empty() {
         return Ok(None);
     }
-    let last = |found: &troupe_core::ports::journal::Found| match found {
-        troupe_core::ports::journal::Found::Record(seq, _) => Some(*seq),
+    let last = |found: &Found| match found {
+        Found::Record(seq, _) => Some(*seq),
         _ => None,
     };
     let seq = found.iter().filter_map(last).max().unwrap_or(0);
-    let loaded = Loaded::from_found(found);
-    let mut transcript = Transcript::new(state);
+    Ok(Some((Loaded::from_found(found), seq)))
+}
+
+fn restored(mut transcript: Transcript, loaded: Loaded, seq: Seq) -> Restored {
     let mut warnings: Vec<String> =
         loaded.damaged.iter().map(|text| format!("a line could not be read: {text}")).collect();
     warnings.extend(loaded.repaired.iter().map(|text| format!("a damaged line was read in part: {text}")));
@@ -120,5 +165,5 @@ pub async fn load(
             warnings.push("some records are missing".to_owned());
         }
     }
-    Ok(Some(Restored { transcript, seq, warnings, told }))
+    Restored { transcript, seq, warnings, told }
 }

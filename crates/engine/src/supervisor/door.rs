@@ -39,6 +39,10 @@ impl Supervisor for Door {
         })
     }
 
+    fn forks(&self) -> bool {
+        self.0.forks()
+    }
+
     fn start(&self, start: JobStart) -> Result<Waiter, SpawnError> {
         let shared = &self.0;
         let most = shared.config.ceilings.jobs;

@@ -11,6 +11,7 @@ use troupe_core::progress::Progress;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
+use super::spawn::Offer;
 use crate::inbox::Inbox;
 
 /// A live agent.
@@ -26,6 +27,8 @@ pub(crate) struct Row {
     ends: Mutex<Vec<String>>,
     progress: Mutex<Progress>,
     began: AtomicBool,
+    /// What its forks get, while it runs calls that may fork.
+    offer: Mutex<Option<Arc<Offer>>>,
 }
 
 impl Row {
@@ -46,6 +49,7 @@ impl Row {
             ends: Mutex::default(),
             progress: Mutex::default(),
             began: AtomicBool::new(false),
+            offer: Mutex::default(),
         }
     }
 
@@ -98,6 +102,15 @@ impl Row {
     /// Forgets them: another run begins.
     pub(crate) fn forget_ends(&self) {
         self.ends.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What a fork of it gets now.
+    pub(crate) fn offer(&self) -> Option<Arc<Offer>> {
+        self.offer.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_offer(&self, offer: Option<Arc<Offer>>) {
+        *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer;
     }
 
     pub(crate) fn publish(&self, state: Arc<AgentState>) {

@@ -20,7 +20,7 @@ use troupe_core::usage::Usage;
 
 use super::door::{end, record};
 use super::{Row, Shared, handoff, notice};
-use crate::store::{StoreError, Writer, agent_log, load};
+use crate::store::{StoreError, Writer, agent_log, load_own};
 
 /// How long the jobs of a failed agent may take to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -194,7 +194,7 @@ async fn close(shared: &Shared, row: &Row, mut envelope: Envelope) -> Result<Env
     let clock = Arc::clone(&shared.parts.clock);
     let mut writer = Writer::new(Arc::clone(&journal), clock, key.clone(), &row.header, branch);
     let fresh = (**writer.transcript().state()).clone();
-    if let Some(restored) = load(&*journal, &key, fresh).await? {
+    if let Some(restored) = load_own(&*journal, &key, fresh).await? {
         writer = writer.resume(restored.transcript, restored.seq);
     }
     let transcript = writer.transcript();

@@ -21,6 +21,7 @@ use super::jobs::Jobs;
 use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
+use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
 use crate::inbox::Inbox;
@@ -45,6 +46,8 @@ pub(crate) struct Shared {
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
+    /// First requests of agents that started together.
+    pub(crate) warming: Arc<Warming>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -78,6 +81,7 @@ impl Shared {
             scratch: Scratch::default(),
             told: Mutex::default(),
             directory: Directory::default(),
+            warming: Arc::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),

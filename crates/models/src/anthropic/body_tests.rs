@@ -100,6 +100,50 @@ fn foreign_marks_are_dropped() {
     assert_eq!(marks(&text(&request)), 3);
 }
 
+/// A fork's first request: its parent's, the reply, and placeholders, rules and task as groups of one message.
+fn fork(task: &str) -> Request {
+    let mut request = request("begin");
+    let call = Block::ToolUse { id: "t".into(), name: "Read".into(), input: json!({"path":"a"}) };
+    request.messages.push(message(Role::Assistant, [call]));
+    let groups = vec![
+        blocks([Block::result("t".into(), "placeholder", false)]),
+        blocks([Block::text("rules")]),
+        blocks([Block::text(task)]),
+    ];
+    request.messages.push(Message { role: Role::User, groups });
+    request
+}
+
+// proves: F198, F199
+#[test]
+fn all_before_a_task_is_marked_and_the_parents_mark_stays() {
+    for (request, mark) in [
+        (fork("do a"), r#""text":"rules""#),
+        (
+            {
+                let mut child = request("x");
+                let groups = vec![blocks([Block::text("where you are")]), blocks([Block::text("do a")])];
+                child.messages = vec![Message { role: Role::User, groups }];
+                child
+            },
+            r#""text":"where you are""#,
+        ),
+    ] {
+        let body = text(&request);
+        assert_eq!(marks(&body), 4, "{body}");
+        let before = body.find("do a").unwrap();
+        let last = body[..before].rfind(MARK).unwrap();
+        assert!(body[..last].ends_with(mark), "the last mark before the task: {body}");
+    }
+    let parent = text(&request("begin"));
+    let marked = format!(r#""text":"begin"{MARK}"#);
+    assert!(parent.contains(&marked) && text(&fork("do a")).contains(&marked), "where the parent's was");
+    let mut later = fork("do a");
+    later.replies = 1;
+    assert_eq!(Marks::of(&later).opening, None);
+    assert!(Marks::of(&later).tool);
+}
+
 fn any_reply() -> impl Strategy<Value = Vec<Block>> {
     let block = prop_oneof![
         ".{0,12}".prop_map(Block::text),

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use troupe_core::block::Block;
 use troupe_core::entry::Stop;
+use troupe_core::fork;
 use troupe_core::ports::model::{Fault, Message, ModelError, Request};
 use troupe_core::usage::Usage;
 
@@ -11,6 +12,8 @@ use troupe_core::usage::Usage;
 pub struct Script {
     pub(super) file: String,
     pub(super) lists: Vec<List>,
+    /// Fewest tokens that the model's prompt cache keeps; none where it plays to have none.
+    pub(super) cache: Option<u64>,
 }
 
 /// The replies of the agents of one definition.
@@ -174,8 +177,13 @@ fn who(request: &Request) -> String {
     format!("agent {} (`{}`, prompt {:?})", request.agent, request.definition, shorten(&prompt))
 }
 
-/// The first message without what the harness says in it: a list of agent types has many words.
+/// The first message without what the harness says in it, since a list of agent types has many words; of a fork, what it
+/// was given, not its parent's beginning.
 fn first_prompt(request: &Request) -> String {
+    let directive = (request.definition == fork::FORK).then(|| fork::directive(&request.messages)).flatten();
+    if let Some(directive) = directive {
+        return text_of(directive);
+    }
     let Some(message) = request.messages.first() else { return String::new() };
     let own = |block: &&Block| !block.as_text().is_some_and(|text| text.starts_with("<system-reminder>"));
     let blocks: Vec<Block> = message.blocks().filter(own).cloned().collect();

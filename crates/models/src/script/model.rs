@@ -142,6 +142,7 @@ impl Model for ScriptModel {
             id: MODEL.to_owned(),
             context_window: 200_000,
             max_output: 32_000,
+            cache_least: self.0.script.cache,
             price: None,
             scripted: true,
             extra: Vec::new(),

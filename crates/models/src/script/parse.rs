@@ -37,7 +37,8 @@ pub enum ScriptError {
 }
 
 const WORDS: &str =
-    "a line begins with agent, reply, expect, error, cut, gate, think, text, call, usage or stop";
+    "a line begins with cache, agent, reply, expect, error, cut, gate, think, text, call, usage or stop";
+const CACHE: &str = "write `cache 1024`, the fewest tokens of a prefix that it keeps";
 const AGENT: &str = "write `agent NAME` or `agent NAME /part of its first prompt/`";
 const REPLY: &str = "write `reply`, or `reply \"text\"` for a reply of one text";
 const STRING: &str = "a text stands in double quotes, with JSON's escapes";
@@ -80,7 +81,7 @@ impl Script {
     /// # Errors
     /// When a line is wrong.
     pub fn parse(file: &str, text: &str) -> Result<Self, ScriptError> {
-        let mut script = Self { file: file.to_owned(), lists: Vec::new() };
+        let mut script = Self { file: file.to_owned(), lists: Vec::new(), cache: None };
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -101,6 +102,11 @@ impl Script {
         let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let mut rest = Rest(rest.trim());
         match word {
+            "cache" => {
+                let least = rest.word().and_then(|word| word.parse().ok());
+                self.cache = Some(least.ok_or_else(|| wrong("a cache without a number", CACHE))?);
+                return rest.end();
+            }
             "agent" => return self.agent(number, &rest),
             "reply" => {
                 let list = self.lists.last_mut().ok_or_else(|| wrong("a reply before any agent", AGENT))?;

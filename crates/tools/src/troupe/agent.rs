@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
+use troupe_core::fork::FORK;
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::Waiter;
@@ -98,10 +99,16 @@ fn agent_type(input: &Value) -> &str {
     text(input, "subagent_type").unwrap_or(DEFAULT_TYPE)
 }
 
+/// Whether the call is for a fork (A3).
+fn is_fork(cx: &ToolCx, input: &Value) -> bool {
+    cx.supervisor.forks() && text(input, "subagent_type").is_none_or(|kind| kind == FORK)
+}
+
 /// What to start.
 fn spawn(cx: &ToolCx, input: &Value, options: AgentOptions) -> Result<Spawn, BadInput> {
     let owned = |key| text(input, key).map(str::to_owned);
     let cwd = text(input, "cwd").map(|cwd| absolute(&cx.place, "cwd", cwd)).transpose()?;
+    let fork = is_fork(cx, input);
     Ok(Spawn {
         definition: owned("subagent_type"),
         description: owned("description").unwrap_or_default(),
@@ -111,9 +118,9 @@ fn spawn(cx: &ToolCx, input: &Value, options: AgentOptions) -> Result<Spawn, Bad
         model: owned("model"),
         cwd,
         name: owned("name"),
-        seed: Seed::Empty,
+        seed: if fork { Seed::Fork } else { Seed::Empty },
         background: options.background
-            && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(options.by_default),
+            && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(fork || options.by_default),
         mode: text(input, "mode").and_then(Mode::parse),
         isolation: None,
     })
@@ -159,6 +166,7 @@ async fn run(cx: &ToolCx, input: &Value, options: AgentOptions) -> ToolOutput {
         Ok(spawn) => spawn,
         Err(fault) => return ToolOutput::error(fault.to_string()),
     };
+    let fork = spawn.seed == Seed::Fork;
     let waiter = tokio::select! {
         biased;
         () = cx.cancel.cancelled() => return ToolOutput::error("cancelled before the agent was started"),
@@ -188,7 +196,12 @@ async fn run(cx: &ToolCx, input: &Value, options: AgentOptions) -> ToolOutput {
         Outcome::Agent(envelope) => {
             let prompt = text(input, "prompt").unwrap_or_default();
             report::write(
-                &Asked { id: &job.id, kind: agent_type(input), prompt, output: &job.output },
+                &Asked {
+                    id: &job.id,
+                    kind: if fork { FORK } else { agent_type(input) },
+                    prompt,
+                    output: &job.output,
+                },
                 &envelope,
             )
         }

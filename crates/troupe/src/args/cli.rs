@@ -47,6 +47,8 @@ pub(crate) enum Command {
     },
     /// List this folder's sessions, the last used first.
     Sessions,
+    /// Show what a session's agents cost, how much of it came from the prompt cache, and what broke the cache.
+    Cost(CostWish),
     /// Show what a folder's repository may do only if you trust it, and whether you do.
     Trust(TrustWish),
     /// Show the sandbox that commands run in here, or run one in it: troupe sandbox -- ls /.
@@ -67,6 +69,17 @@ pub(crate) enum Command {
     },
     /// Print the manual page.
     Man,
+}
+
+/// Whose costs are shown.
+#[derive(Debug, Args)]
+pub(crate) struct CostWish {
+    /// The session; else the last one of this folder.
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is to be done about trust.

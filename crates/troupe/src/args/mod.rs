@@ -8,7 +8,7 @@ mod limits;
 mod permissions;
 
 pub(crate) use cli::{
-    Cli, Command, Debug, InputFormat, OutputFormat, Prompting, Run, SessionChoice, TrustWish,
+    Cli, Command, CostWish, Debug, InputFormat, OutputFormat, Prompting, Run, SessionChoice, TrustWish,
 };
 pub(crate) use config::ConfigWish;
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};

@@ -18,7 +18,8 @@ use troupe_engine::bus::Heard;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::Env;
 use troupe_engine::session::{
-    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+    Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
+    Watching,
 };
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
@@ -196,6 +197,8 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         watching: Watching::default(),
         guards: troupe_engine::guards::Guards::default(),
         background: Background::default(),
+        forks: Forks::default(),
+        cache: Caching::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

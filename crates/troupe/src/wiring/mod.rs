@@ -1,6 +1,7 @@
 //! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
 //! decide one thing each.
 
+mod cache;
 mod coordinator;
 mod definitions;
 mod frontend;

@@ -20,8 +20,8 @@ use troupe_wire::headless::Options;
 use super::permissions::Asked;
 use super::state::State;
 use super::{
-    coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state, tools,
-    trust, which,
+    cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state,
+    tools, trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -164,6 +164,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         ceilings: limits.ceilings,
         guards: limits.guards,
         background: background(&env, &settings),
+        forks: cache::forks(&env, headless),
+        cache: cache::caching(&env, headless),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

@@ -6,6 +6,7 @@ mod builtin_agents;
 mod command_line;
 mod config;
 mod coordinator;
+mod cost;
 mod demo;
 mod home;
 mod permissions;

@@ -133,6 +133,7 @@ impl Driver {
                 self.tell(&format!("{who}: {}", waiting::in_words(notice).unwrap_or_default()));
             }
             Notice::Warning(text) => self.tell(text),
+            Notice::CacheBroken(found) => self.tell(&found.to_string()),
             Notice::Compacted { .. } => self.tell("the conversation was shortened to fit"),
             Notice::Denied { tool, reason, .. } => self.tell(&format!("denied {tool}: {reason}")),
         }

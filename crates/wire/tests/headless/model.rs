@@ -167,6 +167,7 @@ impl Model for Replies {
             id: name.to_owned(),
             context_window: 200_000,
             max_output: 8_000,
+            cache_least: None,
             price: Some(Price { input: 1.0, output: 10.0, cache_write: 0.0, cache_read: 0.0 }),
             scripted: false,
             efforts: Vec::new(),

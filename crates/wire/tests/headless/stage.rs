@@ -14,7 +14,8 @@ use troupe_core::ids::SessionId;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::guards::Guards;
 use troupe_engine::session::{
-    Background, Ceilings, Contexts, Definitions, Leave, Models, PlaceConfig, Prompting, Watching,
+    Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
+    Watching,
 };
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
@@ -222,6 +223,8 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         watching: Watching::default(),
         guards: Guards::default(),
         background: Background::default(),
+        forks: Forks::default(),
+        cache: Caching::default(),
         version: "0.1.0".into(),
     }
 }

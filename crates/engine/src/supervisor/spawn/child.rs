@@ -13,10 +13,10 @@ use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
 
-use super::choice;
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
 use super::types;
+use super::{choice, fork};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::Rendered;
@@ -36,10 +36,14 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         let why = "a coordinator starts workers and never forks: give a complete brief";
         return Err(SpawnError::Denied(why.to_owned()));
     }
-    let def = find_def(shared, spawn.definition.as_deref())?;
-    if spawn.seed == Seed::Empty {
+    let offer = fork::offered(shared, &spawn, &parent)?;
+    let def = if let Some(offer) = &offer {
+        Arc::clone(&offer.def)
+    } else {
+        let def = find_def(shared, spawn.definition.as_deref())?;
         types::check(shared, &parent, &def.name)?;
-    }
+        def
+    };
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
         return Err(SpawnError::TooDeep { most: shared.config.ceilings.depth });
@@ -53,7 +57,13 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     }
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
-    let model = choice::model(shared, &spawn, &def, &parent_state).await?;
+    // A fork's request repeats its parent's, whatever else was chosen for agents (C6).
+    let (model, effort) = match &offer {
+        Some(offer) => (offer.inherited.state().model.clone(), offer.inherited.state().effort),
+        None => {
+            (choice::model(shared, &spawn, &def, &parent_state).await?, choice::effort(&def, &parent_state))
+        }
+    };
     // Who coordinates goes on while its workers work.
     let background =
         spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
@@ -64,14 +74,17 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         most_depth: shared.config.ceilings.depth,
         mode,
     };
-    let pool = shared.pool(&def, &at);
+    let pool = offer.as_ref().map_or_else(|| shared.pool(&def, &at), |offer| offer.pool.clone());
     if pool.is_empty() {
         return Err(no_tools(&def));
     }
     if !shared.reserve() {
         return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
-    let rendered = Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) };
+    let rendered = match &offer {
+        Some(offer) => offer.rendered.clone(),
+        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) },
+    };
     let id = AgentId::new(format!("a{}", short_id(shared)));
     let header = Arc::new(Header {
         format: FORMAT,
@@ -85,19 +98,22 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         depth,
         cwd,
         model,
-        effort: choice::effort(&def, &parent_state),
+        effort,
         mode,
         prompt: keep(shared, &rendered),
         resident: false,
         name: spawn.name.clone(),
         background,
-        fork: None,
+        fork: offer.as_ref().map(|offer| offer.point.clone()),
         version: shared.config.version.clone(),
     });
     let account =
         Account::new(Some(Arc::clone(&parent.account)), def.limits.tighter(shared.config.guards.each));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
-    let writer = writer(shared, &header);
+    let mut writer = writer(shared, &header);
+    if let Some(offer) = &offer {
+        writer = writer.inheriting(Arc::clone(&offer.inherited));
+    }
     let state = Arc::clone(writer.transcript().state());
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);

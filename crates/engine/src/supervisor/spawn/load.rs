@@ -11,6 +11,7 @@ use troupe_core::ports::journal::Seq;
 use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
+use super::fork::definition_of;
 use crate::store::{Rendered, StoreError, load};
 use crate::supervisor::Shared;
 
@@ -131,10 +132,7 @@ pub(crate) async fn load_child(shared: &Shared, agent: &AgentId) -> Result<Loade
     if header.agent != *agent || header.parent.is_none() {
         return Err(damaged("its header is another agent's"));
     }
-    let catalogue = shared.parts.defs.catalogue();
-    let def = catalogue
-        .find(&header.definition)
-        .cloned()
+    let def = definition_of(shared, &header)
         .ok_or_else(|| ResumeError::NoDefinition { agent: agent.clone(), name: header.definition.clone() })?;
     let rendered = Rendered::load(&shared.paths.prompts(), &transcript.state().prompt);
     Ok(Loaded { header, transcript, seq: restored.seq, rendered, def })

@@ -2,6 +2,7 @@
 
 mod child;
 mod choice;
+mod fork;
 mod launch;
 mod load;
 mod main;
@@ -14,6 +15,7 @@ mod scan;
 mod types;
 
 pub(crate) use child::open_child;
+pub(crate) use fork::{Offer, wants_fork};
 pub use load::ResumeError;
 pub(crate) use main::{Opened, open_main};
 pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};

@@ -14,9 +14,13 @@ impl Actor {
         if self.transcript().entries().iter().any(|entry| is_context(&entry.body)) {
             return Ok(());
         }
-        let environment = self.environment().await;
+        // A fork has its parent's environment before it.
+        let context = match self.fork_rules() {
+            Some(rules) => rules,
+            None => self.environment().await,
+        };
         let context =
-            Body::User { blocks: one(&environment), from: Origin::System, cause: None, starts_turn: false };
+            Body::User { blocks: one(&context), from: Origin::System, cause: None, starts_turn: false };
         self.record(context).await?;
         Ok(())
     }

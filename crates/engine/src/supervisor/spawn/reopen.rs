@@ -12,6 +12,7 @@ use troupe_core::pool::{Life, Standing};
 use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
+use super::fork::definition_of;
 use super::record::{one, specs, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -85,8 +86,8 @@ fn first_prompt(transcript: &Transcript) -> Option<String> {
 
 /// Its definition, or, when that is gone, what its own records say of it.
 fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<AgentDef> {
-    if let Some(def) = shared.parts.defs.catalogue().find(&header.definition) {
-        return Arc::clone(def);
+    if let Some(def) = definition_of(shared, header) {
+        return def;
     }
     let names = kept.map(|kept| kept.tools.iter().map(|tool| tool.name.to_string()).collect());
     Arc::new(AgentDef {

@@ -1,7 +1,7 @@
 //! What an earlier process left of a session's agents, read from their transcripts one after the other: what they
 //! spent, how far they got, and what their owners were told.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
 use crate::inbox::Inbox;
-use crate::store::{Told, load};
+use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
 
 /// What was left.
@@ -63,11 +63,11 @@ impl Scan {
         scan.owner(shared, AgentId::main(), main, told);
         let mut headers = Vec::new();
         let mut made = 0;
-        for agent in agents(shared) {
+        for agent in shared.paths.agents() {
             made += 1;
             let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
             let key = shared.paths.transcript(&agent);
-            let restored = match load(&*shared.parts.journal, &key, state).await {
+            let restored = match load_own(&*shared.parts.journal, &key, state).await {
                 Ok(Some(restored)) => restored,
                 Ok(None) => continue,
                 Err(error) => {
@@ -130,18 +130,6 @@ fn title(shared: &Shared, transcript: &Transcript, call: &CallId) -> String {
     let Some((name, input)) = made else { return String::new() };
     let tool = shared.parts.tools.iter().find(|tool| *tool.spec().name == **name);
     tool.map_or_else(|| name.clone(), |tool| tool.title(input).text)
-}
-
-/// Agents of which there is anything on disk.
-fn agents(shared: &Shared) -> BTreeSet<AgentId> {
-    let files = std::fs::read_dir(shared.paths.folder().join("subagents")).into_iter().flatten().flatten();
-    let agent = |file: std::fs::DirEntry| {
-        let name = file.file_name();
-        let rest = name.to_str()?.strip_prefix("agent-")?;
-        let agent = rest.strip_suffix(".meta.json").or_else(|| rest.strip_suffix(".jsonl"))?;
-        Some(AgentId::new(agent))
-    };
-    files.filter_map(agent).collect()
 }
 
 /// Books again what an earlier process spent (E4).
