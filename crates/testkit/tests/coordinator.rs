@@ -14,7 +14,7 @@ use troupe_core::entry::{Body, Entry, Origin};
 use troupe_core::ids::AgentId;
 use troupe_core::outcome::{EndReason, Ending};
 use troupe_core::policy::{Behaviour, Mode, Rules, Scope};
-use troupe_core::ports::model::Request;
+use troupe_core::ports::model::{Message, Request};
 use troupe_engine::Session;
 use troupe_engine::bus::Subscription;
 use troupe_models::script::ScriptModel;
@@ -76,7 +76,7 @@ fn of<'r>(requests: &'r [Request], definition: &str) -> &'r Request {
 }
 
 fn all_text(request: &Request) -> String {
-    text_of(&request.messages.iter().flat_map(|message| message.blocks()).cloned().collect::<Vec<Block>>())
+    text_of(&request.messages.iter().flat_map(Message::blocks).cloned().collect::<Vec<Block>>())
 }
 
 // proves: O1, O2, O4

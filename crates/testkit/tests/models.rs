@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
 use troupe_core::policy::Mode;
-use troupe_core::ports::model::{Delta, Model, ModelError, ModelInfo, Request, UnknownModel};
+use troupe_core::ports::model::{Delta, Message, Model, ModelError, ModelInfo, Request, UnknownModel};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
@@ -59,7 +60,7 @@ fn world(script: &str) -> (World, Arc<Recorder>) {
     let recorder = Recorder::of(Arc::new(Named(ScriptModel::parse("test", script).unwrap())));
     let mut world = World::new(Arc::clone(&recorder) as _);
     world.config.leave.mode = Some(Mode::BypassPermissions);
-    world.config.default_model = "big".to_owned();
+    "big".clone_into(&mut world.config.default_model);
     let named = |name: &str, model: &str, effort| AgentDef {
         name: name.to_owned(),
         prompt: name.to_owned(),
@@ -103,7 +104,8 @@ async fn warnings(events: &mut Subscription) -> Vec<String> {
 fn calls(calls: &[&str]) -> String {
     let mut script = String::from("agent main\n");
     for (number, call) in calls.iter().enumerate() {
-        script += &format!("reply\n  call Agent description=d prompt=\"job {number}\" {call}\n");
+        // Writing to a string can't fail.
+        let _ = writeln!(script, "reply\n  call Agent description=d prompt=\"job {number}\" {call}");
     }
     script + "reply \"done\"\nagent *\nreply \"ended\"\n"
 }
@@ -160,7 +162,7 @@ async fn opusplan_follows_the_mode_of_each_agent() {
     assert_eq!(models(&recorder), ["opus", "opus", "opus", "sonnet"]);
     // Reasoning of one model is not sent to the other.
     let thought = |request: &Request| {
-        request.messages.iter().flat_map(|message| message.blocks()).any(|block| block.kind() == "thinking")
+        request.messages.iter().flat_map(Message::blocks).any(|block| block.kind() == "thinking")
     };
     let requests = recorder.requests();
     assert!(thought(&requests[2]) && !thought(&requests[3]));

@@ -57,15 +57,12 @@ fn a_session_does_not_become_a_coordinators() {
 // proves: O1, C1
 #[test]
 fn a_variable_or_a_setting_turns_it_on_too_and_its_prompt_stays() {
-    for how in ["variable", "setting"] {
+    for (how, vars, settings) in [
+        ("variable", &[("CLAUDE_CODE_COORDINATOR_MODE", "1")][..], "{}"),
+        ("setting", &[], "{\"flags\": {\"COORDINATOR_MODE\": true}}"),
+    ] {
         let stage = Stage::new();
-        let vars: &[(&str, &str)] = match how {
-            "variable" => &[("CLAUDE_CODE_COORDINATOR_MODE", "1")],
-            _ => {
-                stage.write("home/.troupe/settings.json", "{\"flags\": {\"COORDINATOR_MODE\": true}}");
-                &[]
-            }
-        };
+        stage.write("home/.troupe/settings.json", settings);
         let ran = go(&stage, &["--system-prompt", "Be a pirate.", "go"], vars);
         assert!(ran.out.contains("a.txt has a line more"), "{how}: {ran:?}");
         assert!(ran.err.contains("--system-prompt: a coordinator keeps its own"), "{how}: {ran:?}");
