@@ -244,7 +244,7 @@ async fn a_person_can_send_a_waited_agent_to_the_background() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_shows_after_two_seconds_that_it_can_let_go_and_does_when_it_is_time() {
     let (mut world, model) = world(WAITED);
-    world.config.background.after = Some(Duration::from_secs(120));
+    world.config.background.after = Some(Duration::from_mins(2));
     let session = world.start().await;
     let mut events = session.subscribe(false);
     let began = tokio::time::Instant::now();
@@ -444,7 +444,9 @@ impl Lead {
                     .unwrap();
                 }
             }
-            None if request.replies % 3 == 0 => script.push_str("reply\n  call Glob pattern=\"*\"\n"),
+            None if request.replies.is_multiple_of(3) => {
+                script.push_str("reply\n  call Glob pattern=\"*\"\n")
+            }
             None => script.push_str("reply \"noted\"\n"),
         }
         script
@@ -557,14 +559,15 @@ async fn a_stop_that_meets_an_end_gives_one_of_the_two_in_a_thousand_races() {
             }
         };
         let model = Arc::clone(&lead);
-        let ends = tokio::spawn(async move {
+        let mut ends = tokio::task::JoinSet::new();
+        ends.spawn(async move {
             for number in numbers {
                 model.agents.release(&format!("g{number}"));
                 tokio::task::yield_now().await;
             }
         });
         stops.await;
-        ends.await.unwrap();
+        ends.join_all().await;
         let told = all_told(&session, &mut events, (round + 1) * EACH).await;
         for job in jobs {
             let ending = job.ended().await.ending();

@@ -287,7 +287,7 @@ fn check(stage: &Stage, plan: &Plan, straight: &Record, kills: usize) -> usize {
             assert_eq!(record.texts.get(place), Some(text));
         }
     }
-    assert!(lost.len() <= kills, "more was lost than was under way: {lost:?}");
+    assert!(under_way(&lost) <= kills, "more was lost than was under way: {lost:?}");
     assert!(record.calls.keys().all(|call| straight.calls.contains_key(call)));
 
     let mut left = stage.read("effects");
@@ -302,6 +302,23 @@ fn check(stage: &Stage, plan: &Plan, straight: &Record, kills: usize) -> usize {
         assert!(count == 1 || open || failed, "{mark} was not done, and nothing says so");
     }
     lost.len()
+}
+
+/// How many kills at least it took to lose these replies. One kill may meet a reply of each of the agents that work
+/// side by side, and no two of one agent.
+fn under_way(lost: &BTreeSet<(String, usize)>) -> usize {
+    let mut of_agents: BTreeMap<&str, usize> = BTreeMap::new();
+    for (start, _) in lost {
+        *of_agents.entry(start).or_default() += 1;
+    }
+    let mut of_replies: BTreeMap<&str, usize> = BTreeMap::new();
+    for (start, count) in of_agents {
+        // The calls that start agents side by side differ in the block alone.
+        let reply = start.rsplit_once('_').map_or("", |(reply, _)| reply);
+        let most = of_replies.entry(reply).or_default();
+        *most = count.max(*most);
+    }
+    of_replies.values().sum()
 }
 
 fn stage() -> (Stage, Plan) {

@@ -45,14 +45,12 @@ impl Waiter {
     }
 
     /// The same, asked to let go when `let_go` fires.
-    #[must_use]
     pub fn with_let_go(mut self, let_go: CancellationToken) -> Self {
         self.let_go = let_go;
         self
     }
 
     /// The same, with whether the owner's tools can read the output.
-    #[must_use]
     pub fn with_readable(mut self, readable: bool) -> Self {
         self.readable = readable;
         self

@@ -2,17 +2,16 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use troupe_core::ids::SessionId;
 
 /// Most sessions, and most files of one, that are looked at in one go.
 const MOST: usize = 1_000;
 
-/// Removes the outputs below `root` of sessions that nothing was written in for longer than `keep`. What can't be
-/// looked at or removed stays.
-pub(crate) fn sweep(root: &Path, own: &SessionId, keep: Duration) {
-    let Some(before) = SystemTime::now().checked_sub(keep) else { return };
+/// Removes the outputs below `root` of sessions that nothing was written in since `before`. What can't be looked at or
+/// removed stays.
+pub(crate) fn sweep(root: &Path, own: &SessionId, before: SystemTime) {
     for entry in entries(&root.join("temp")) {
         let name = entry.file_name();
         let Some(session) = name.to_str().filter(|name| uuid::Uuid::try_parse(name).is_ok()) else {
@@ -60,6 +59,8 @@ fn is_live(root: &Path, session: &str) -> bool {
 #[cfg(test)]
 mod tests {
     #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use std::time::Duration;
+
     use super::*;
     use crate::store::Lease;
 
@@ -77,7 +78,7 @@ mod tests {
     async fn old_outputs_go_and_those_of_a_live_session_stay() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
-        let now = SystemTime::now();
+        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(24 * 20_000);
         let day = Duration::from_hours(24);
         for (number, days) in [(1, 40), (2, 40), (3, 40), (4, 5), (5, 40)] {
             let tasks = root.join("temp").join(session(number)).join("tasks");
@@ -95,7 +96,7 @@ mod tests {
         age(&root.join("temp/not-a-session"), now - day * 400);
         let lease = Lease::take(&root.join(format!("projects/p/{}/lease", session(2)))).await.unwrap();
         age(&root.join(format!("projects/p/{}.jsonl", session(5))), now);
-        sweep(root, &SessionId::new(session(3)), day * 30);
+        sweep(root, &SessionId::new(session(3)), now - day * 30);
         let left: Vec<bool> =
             (1..=5).map(|number| root.join("temp").join(session(number)).exists()).collect();
         assert_eq!(left, [false, true, true, true, true], "old; live; one's own; young; resumed lately");

@@ -1,7 +1,7 @@
 //! Jobs that calls wait for and that may go on without them (A7).
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Instant, sleep_until};
 use troupe_core::event::EventKind;
@@ -82,10 +82,13 @@ pub(super) fn watch(shared: &Arc<Shared>, job: &Job) {
 /// Removes outputs of sessions that ended long ago, beside the work.
 pub(crate) fn tidy(shared: &Arc<Shared>) {
     let root = shared.config.place.root.clone();
-    let (own, keep) = (shared.paths.session().clone(), shared.config.background.keep);
+    let own = shared.paths.session().clone();
+    let now = u64::try_from(shared.parts.clock.now().0).unwrap_or_default();
+    let now = SystemTime::UNIX_EPOCH + Duration::from_millis(now);
+    let Some(before) = now.checked_sub(shared.config.background.keep) else { return };
     shared.run(async move {
         // It fails only with the runtime.
-        let _ = tokio::task::spawn_blocking(move || outputs::sweep(&root, &own, keep)).await;
+        let _ = tokio::task::spawn_blocking(move || outputs::sweep(&root, &own, before)).await;
     });
 }
 
