@@ -14,6 +14,7 @@ use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::journal::{FileJournal, Locking};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::world::{World, ended, say, turn};
 
@@ -87,6 +88,7 @@ async fn agents_that_start_agents_are_stopped_at_the_sessions_limit() {
         ten("b")
     ));
     world.config.ceilings.agents = 25;
+    world.journal = Arc::new(FileJournal::new(world.config.place.root.clone(), Locking::Leased));
     world.config.ceilings.live_agents = 2;
     world.config.ceilings.depth = 2;
     let session = world.start().await;
