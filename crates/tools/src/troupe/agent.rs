@@ -44,7 +44,7 @@ impl Agent {
                 "prompt": string("The complete brief"),
                 "subagent_type": string("Agent type"),
                 "model": string("In place of the type's model"),
-                "run_in_background": {"type": "boolean", "description": "Go on without its report; you are told of its end"},
+                "run_in_background": {"type": "boolean", "description": "Don't wait; a notice follows"},
                 "cwd": string("Where it works; your folder by default")
             },
             "required": ["description", "prompt"],
