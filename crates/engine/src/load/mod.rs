@@ -4,7 +4,9 @@
 //! Everything is a function of an explicit [`Env`] and of the files it leads to. Only [`Env::from_process`]
 //! looks at this process, and no `.env` file of a project is ever read.
 
+pub mod agents;
 pub mod env;
+mod front_matter;
 pub mod git;
 mod git_config;
 pub mod instructions;
