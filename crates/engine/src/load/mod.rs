@@ -17,10 +17,12 @@ mod replace;
 pub mod rule_paths;
 pub mod rules;
 pub mod settings;
+mod signature;
 mod text;
 pub mod trust;
 pub mod variables;
 
+pub use agents::{AgentFiles, AgentSources};
 pub use env::{BadValue, Env, EnvError, Found};
 pub use instructions::{Loaded, Notice, Wanted};
 pub use places::{Places, SettingsFile};

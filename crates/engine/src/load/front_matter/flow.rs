@@ -22,7 +22,9 @@ impl Balance {
                 (Some('"'), '\\') => drop(chars.next()),
                 (Some(quote), c) if c == quote => self.quote = None,
                 (Some(_), _) => {}
-                (None, '"' | '\'') if matches!(self.last, Some('[' | '{' | ',' | ':')) => self.quote = Some(c),
+                (None, '"' | '\'') if matches!(self.last, Some('[' | '{' | ',' | ':')) => {
+                    self.quote = Some(c)
+                }
                 (None, '[' | '{') => self.depth += 1,
                 (None, ']' | '}') => {
                     self.depth = self.depth.saturating_sub(1);

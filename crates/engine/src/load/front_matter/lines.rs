@@ -46,7 +46,8 @@ pub(super) fn key_of(text: &str) -> Option<(String, &str)> {
         let (key, end) = scalar::quoted(text)?;
         (key, text[end..].trim_start().strip_prefix(':')?)
     } else {
-        let is_key = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '$' | '*' | '|');
+        let is_key =
+            |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '@' | '$' | '*' | '|');
         let end = text.find(|c: char| !is_key(c))?;
         (text[..end].to_owned(), text[end..].strip_prefix(':')?)
     };

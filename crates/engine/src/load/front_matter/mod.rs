@@ -82,7 +82,8 @@ pub(crate) fn read(text: &str) -> Result<FrontMatter<'_>, Fault> {
     Err(if opened { Fault::new(1, UNCLOSED) } else { Fault::new(1, NONE) })
 }
 
-const NONE: &str = "it has no front matter: the first line must be `---`, with `name:` and `description:` below it";
+const NONE: &str =
+    "it has no front matter: the first line must be `---`, with `name:` and `description:` below it";
 const UNCLOSED: &str = "the front matter has no end: close it with a line `---`";
 
 fn fields(lines: Vec<Line<'_>>) -> FrontMatter<'static> {
@@ -125,7 +126,10 @@ fn stray(fields: &mut [Field], line: Line<'_>) -> Fault {
     };
     text.push('\n');
     text.push_str(line.text);
-    Fault::new(line.number, format!("`{short}` was taken as part of `{key}`: indent such lines by two spaces"))
+    Fault::new(
+        line.number,
+        format!("`{short}` was taken as part of `{key}`: indent such lines by two spaces"),
+    )
 }
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ pub(super) fn close(text: &str, quote: char) -> Option<usize> {
     while let Some((at, c)) = chars.next() {
         match c {
             '\\' if quote == '"' => drop(chars.next()),
-            '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => drop(chars.next()),
+            '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => {
+                drop(chars.next())
+            }
             c if c == quote => return Some(at),
             _ => {}
         }

@@ -115,7 +115,9 @@ fn a_fault_costs_its_own_field_and_has_its_line() {
     );
     let lines: Vec<usize> = faults.iter().map(|(line, _)| *line).collect();
     assert_eq!(lines, [4, 6, 7, 10, 13], "{faults:?}");
-    for (at, words) in [(0, "a tab"), (1, "not closed"), (2, "not closed"), (3, "deeper"), (4, "indent such lines")] {
+    for (at, words) in
+        [(0, "a tab"), (1, "not closed"), (2, "not closed"), (3, "deeper"), (4, "indent such lines")]
+    {
         assert!(faults[at].1.contains(words), "{faults:?}");
     }
 }
