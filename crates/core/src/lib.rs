@@ -25,6 +25,7 @@ pub mod prompt;
 pub mod schedule;
 pub mod schema;
 pub mod spawn;
+pub mod starts;
 pub mod state;
 pub mod time;
 pub mod transcript;

@@ -6,6 +6,7 @@
 mod agent;
 pub mod bus;
 pub mod clock;
+mod definitions;
 pub mod git;
 pub mod inbox;
 pub mod journal;

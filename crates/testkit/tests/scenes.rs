@@ -38,5 +38,8 @@ macro_rules! scenes {
 // proves: E1, E2, E3, E7, A4, A6, A8
 scenes! { fix_a_bug, two_agents, two_turns, bad_calls }
 
+// proves: A9, D2
+scenes! { limited_types }
+
 // proves: S1, F182
 scenes! { plan_mode, plan_by_agents, auto }

@@ -322,8 +322,9 @@ impl Actor {
         let shared = Arc::clone(&self.shared);
         let config = &shared.config;
         let spawns = self.pool.iter().any(|tool| tool.spawns());
-        let catalogue = shared.parts.defs.catalogue();
-        let offered = catalogue.offered.iter().filter(|_| spawns);
+        let catalogue = shared.catalogue();
+        let row = self.row();
+        let offered = row.starts.offered(&catalogue).filter(|_| spawns);
         // C4: what reads on another's behalf is told of no state but the folder's.
         let status = match &config.prompting.status {
             Some(status) if *self.me() == AgentId::main() && !self.def.omit_instructions => {

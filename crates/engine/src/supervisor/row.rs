@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
 use troupe_core::policy::Asker;
+use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
@@ -16,6 +17,8 @@ pub(crate) struct Row {
     pub(crate) account: Arc<Account>,
     /// The text of its first prompt, to tell an agent that calls itself again with the same job.
     pub(crate) job: String,
+    /// Which types of agents it may start.
+    pub(crate) starts: Starts,
     state: Mutex<Arc<AgentState>>,
 }
 
@@ -25,9 +28,10 @@ impl Row {
         inbox: Arc<Inbox>,
         account: Arc<Account>,
         job: String,
+        starts: Starts,
         state: Arc<AgentState>,
     ) -> Self {
-        Self { header, inbox, account, job, state: Mutex::new(state) }
+        Self { header, inbox, account, job, starts, state: Mutex::new(state) }
     }
 
     /// Its state, as it last told.

@@ -7,12 +7,14 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
+use troupe_core::catalogue::Catalogue;
 use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
 use troupe_core::policy::{Destination, Mode, Rules, Update};
 use troupe_core::pool::{self, Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
+use troupe_core::visible::visible;
 
 use super::Row;
 use super::account::Totals;
@@ -38,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) denials: Denials,
     pub(crate) standing: Standing,
     pub(crate) questions: Questions,
+    /// The agent definitions as they were last looked at.
+    definitions: Mutex<Arc<Catalogue>>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -67,6 +71,7 @@ impl Shared {
             denials: Denials::default(),
             standing: Standing::new(&config.leave, &config.place),
             questions: Questions::default(),
+            definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -94,6 +99,20 @@ impl Shared {
             mode: Mode::Default,
         };
         self.pool(&self.parts.defs.main, &at)
+    }
+
+    /// The agent definitions of now. What has come to be wrong with their files since the last look is told.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        let now = self.parts.defs.catalogue();
+        let before = std::mem::replace(&mut *lock(&self.definitions), Arc::clone(&now));
+        if !Arc::ptr_eq(&before, &now) {
+            for fault in now.faults.iter().filter(|fault| !before.faults.contains(fault)) {
+                let skipped = if fault.used { "" } else { "; it is skipped" };
+                let told = visible(&format!("agent definition {fault}{skipped}"));
+                self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
+            }
+        }
+        now
     }
 
     // Agents.

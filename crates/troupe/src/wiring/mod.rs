@@ -1,6 +1,7 @@
 //! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
 //! decide one thing each.
 
+mod agents;
 mod definitions;
 mod frontend;
 mod key_helper;
@@ -15,6 +16,7 @@ mod tools;
 mod trust;
 mod which;
 
+pub(crate) use agents::{AgentsHere, agents_here, model_id, unknown as unknown_agent};
 pub(crate) use definitions::builtin as definitions;
 pub(crate) use permissions::Asked;
 pub(crate) use provider::nobody_answers;

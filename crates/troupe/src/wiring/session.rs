@@ -13,14 +13,14 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Ceilings, Definitions, PlaceConfig, Prompting};
+use troupe_engine::session::{Ceilings, PlaceConfig, Prompting};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
 use super::state::State;
-use super::{definitions, frontend, permissions, plans, provider, sandbox, state, tools, trust, which};
+use super::{agents, frontend, permissions, plans, provider, sandbox, state, tools, trust, which};
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
@@ -64,7 +64,6 @@ pub(crate) enum Outset {
 /// # Errors
 /// When a flag, a setting or a file that a flag names can't be used.
 pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fault> {
-    let headless = run.is_headless();
     let places = Places::of(&env);
     let sources = sources(run)?;
     let found = match trust::settle(run, &places, &env, sources)? {
@@ -74,13 +73,17 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     secrets.add_from(&env);
-    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
+    let bare = agents::is_bare(run, &env);
     let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
     // It takes about as long as the rest of the start, so it goes beside it.
     let status = wants_status.then(|| Gathering::start(&places, &env)).flatten();
 
+    let from = agents::sources(run, &env, &places, sources, found.trust.clone())?;
+    let agents = agents::Agents::load(run, &env, &settings, from)?;
+    agents.tell();
+
     let flag = run.model.model.clone();
-    let usual = default_model(&env, &settings);
+    let usual = agents.model().map_or_else(|| default_model(&env, &settings), str::to_owned);
     let named = flag.as_deref().or(Some(usual.as_str()));
     let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
         return Ok(Outset::NobodyAnswers);
@@ -95,7 +98,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let start = which::choose(&run.session, &state)?;
 
     let allowed = settings.permissions();
-    let leave = permissions::leave(&permissions::Given {
+    let mut leave = permissions::leave(&permissions::Given {
         run,
         settings: &allowed,
         env: &env,
@@ -104,6 +107,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         trust: &found.trust,
         git: found.git,
     })?;
+    if run.mode().is_none() && agents.main.mode.is_some() {
+        // What the main agent's definition says goes before the settings.
+        leave.mode = None;
+    }
+    let turns = run.model.max_turns.or(agents.main.limits.turns);
     let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
@@ -118,7 +126,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: Definitions::fixed(definitions(&env, headless)),
+        defs: agents.into_definitions(),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
@@ -142,14 +150,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         },
         model: flag,
         default_model: usual,
-        subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
+        subagent_model: subagent_model(&env),
         small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
-        limits: Limits {
-            turns: run.model.max_turns,
-            cost_usd: run.model.max_budget_usd,
-            ..Limits::default()
-        },
+        limits: Limits { turns, cost_usd: run.model.max_budget_usd, ..Limits::default() },
         ceilings: ceilings(&env),
         version: VERSION.to_owned(),
     };
@@ -168,8 +172,13 @@ pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
     }
 }
 
+/// The model of all sub-agents, where one is set.
+pub(super) fn subagent_model(env: &Env) -> Option<String> {
+    env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned)
+}
+
 /// The model when neither a flag nor a resumed session names one.
-fn default_model(env: &Env, settings: &Settings) -> String {
+pub(super) fn default_model(env: &Env, settings: &Settings) -> String {
     let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned);
     set.or_else(|| settings.model().model.map(|model| model.value))
         .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
@@ -250,7 +259,7 @@ fn reader(places: Places, home: Option<PathBuf>, sources: Sources, bare: bool) -
     })
 }
 
-fn ceilings(env: &Env) -> Ceilings {
+pub(super) fn ceilings(env: &Env) -> Ceilings {
     let usual = Ceilings::default();
     let depth =
         tools::number(env, &var::MAX_SUBAGENT_SPAWN_DEPTH).and_then(|depth| u32::try_from(depth).ok());

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use troupe_core::catalogue::DefFault;
 use troupe_core::def::{AgentDef, Source};
+use troupe_core::visible::is_hidden;
 
 use super::field;
 use super::loosening::Loose;
@@ -61,9 +62,9 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
         Some("a name has at most 100 characters")
     } else if name.starts_with(['-', '.']) {
         Some("a name can't begin with `-` or `.`")
-    } else if name.contains(|c: char| c.is_control() || ":/\\(),*".contains(c)) {
+    } else if name.contains(|c: char| is_hidden(c) || ":/\\(),*".contains(c)) {
         // It is a part of addresses, rules and paths.
-        Some("a name can't have `:`, `/`, `\\`, `(`, `)`, `,` or `*` in it")
+        Some("a name can't have `:`, `/`, `\\`, `(`, `)`, `,` `*` or what is not seen in it")
     } else {
         None
     }

@@ -53,10 +53,10 @@ impl AgentFiles {
         files
     }
 
-    #[cfg(test)]
-    pub(super) fn without_pause(mut self) -> Self {
-        self.pause = Duration::ZERO;
-        self
+    /// The same with another time between two walks.
+    #[must_use]
+    pub fn with_pause(self, pause: Duration) -> Self {
+        Self { pause, ..self }
     }
 
     /// The catalogue of now. It blocks for as long as a walk through the folders takes, five times a second at most.
@@ -75,15 +75,13 @@ impl AgentFiles {
         state.folder_faults.iter().chain(of_files).chain(&state.given.faults).cloned().collect()
     }
 
-    /// Takes definitions that a host gives, beside those of flags; gives what was wrong with them.
-    pub fn give(&self, agents: &Map<String, Value>) -> Vec<DefFault> {
+    /// Takes definitions that a host gives, beside those of flags. What is wrong with them is in the catalogue.
+    pub fn give(&self, agents: &Map<String, Value>) {
         let given = Given::of(agents, "initialize");
-        let faults = given.faults.clone();
         let mut state = self.lock();
         state.given.defs.extend(given.defs);
         state.given.faults.extend(given.faults);
         self.put_together(&mut state);
-        faults
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -98,12 +96,27 @@ impl AgentFiles {
             state.looked.is_none() || files != state.files || folder_faults != state.folder_faults;
         let mut known = HashMap::with_capacity(files.len());
         for found in &files {
-            let before = state.known.remove(&found.path).filter(|(seen, _)| seen.holds(&found.path));
-            let entry = before.unwrap_or_else(|| {
-                changed = true;
-                // Looked at before it is read: what changes in between is seen the next time.
-                (Signature::of(&found.path, now), file::read(found, &self.from))
-            });
+            let before = state.known.remove(&found.path);
+            let entry = match before {
+                Some((seen, read)) if seen.holds(&found.path) => (seen, read),
+                before => {
+                    // Looked at before it is read: what changes in between is seen the next time.
+                    let seen = Signature::of(&found.path, now);
+                    let read = file::read(found, &self.from);
+                    match before {
+                        // It may be half-written: until it has stood for a moment, it says what it last said.
+                        Some((_, last))
+                            if seen == Signature::Fresh && read.def.is_none() && last.def.is_some() =>
+                        {
+                            (seen, last)
+                        }
+                        _ => {
+                            changed = true;
+                            (seen, read)
+                        }
+                    }
+                }
+            };
             known.insert(found.path.clone(), entry);
         }
         (state.files, state.known, state.folder_faults) = (files, known, folder_faults);

@@ -14,9 +14,11 @@ pub(super) fn close(text: &str, quote: char) -> Option<usize> {
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         match c {
-            '\\' if quote == '"' => drop(chars.next()),
+            '\\' if quote == '"' => {
+                chars.next();
+            }
             '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == '\'') => {
-                drop(chars.next())
+                chars.next();
             }
             c if c == quote => return Some(at),
             _ => {}

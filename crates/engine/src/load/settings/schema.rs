@@ -25,6 +25,7 @@ enum Shape {
 
 const SHAPES: &[(&[&str], Shape)] = &[
     (&["model"], Shape::Text),
+    (&["agent"], Shape::Text),
     (&["apiKeyHelper"], Shape::Text),
     (&["awsAuthRefresh"], Shape::Text),
     (&["awsCredentialExport"], Shape::Text),

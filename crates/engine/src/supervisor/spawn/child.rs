@@ -14,6 +14,7 @@ use troupe_core::ids::{AgentId, JobId};
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{Job, SpawnError, Waiter};
 use troupe_core::spawn::Spawn;
+use troupe_core::starts::Starts;
 
 use super::record::{keep, one, specs, writer};
 use crate::agent::Actor;
@@ -27,7 +28,7 @@ use crate::supervisor::{Row, Shared, runner};
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
-    let def = find_def(shared, spawn.definition.as_deref())?;
+    let def = find_def(shared, &parent.starts, spawn.definition.as_deref())?;
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
         return Err(SpawnError::TooDeep { most: shared.config.ceilings.depth });
@@ -47,7 +48,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         (None, None, ModelChoice::Inherit) => parent_state.model.clone(),
     };
     let background = spawn.background || def.background;
-    let mode = parent_state.mode.of_child(spawn.mode.or(def.mode));
+    let mode = parent_state.mode.of_child(shared.config.leave.permitted(spawn.mode.or(def.mode)));
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
         depth,
@@ -84,7 +85,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&id));
     let writer = writer(shared, &header);
     let state = Arc::clone(writer.transcript().state());
-    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, state);
+    let starts = parent.starts.below(&def);
+    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
     write_meta(shared, &header);
@@ -125,13 +127,21 @@ fn run_child(shared: &Arc<Shared>, actor: Actor, job: Job, header: &Arc<Header>)
     waiter(shared, job, token)
 }
 
-fn find_def(shared: &Shared, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
-    let catalogue = shared.parts.defs.catalogue();
+fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
+    let catalogue = shared.catalogue();
     let name = name.unwrap_or(DEFAULT_TYPE);
-    catalogue
-        .find(name)
-        .cloned()
-        .ok_or_else(|| SpawnError::Unknown { name: name.to_owned(), known: catalogue.names() })
+    let known = || starts.offered(&catalogue).map(|def| def.name.clone()).collect::<Vec<_>>();
+    match catalogue.find(name) {
+        None => Err(SpawnError::Unknown { name: name.to_owned(), known: known() }),
+        Some(def) if starts.admit(def, &catalogue) => Ok(Arc::clone(def)),
+        Some(_) => {
+            let known = known();
+            let list = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Err(SpawnError::Denied(format!(
+                "agents of type `{name}` can't be started from here; there are: {list}"
+            )))
+        }
+    }
 }
 
 /// Whether the parent or an agent above it runs the same definition on the same job (A9, F013).
