@@ -43,7 +43,10 @@ fn the_list_says_what_counts_what_is_shadowed_and_what_is_wrong() {
         line(&text, "reviewer"),
         "reviewer active, 1 fault inherit Read, Grep, Edit, Write, AskUserQuestion but Edi… project .troupe/agents/sub/b.md"
     );
-    let shadowed = text.lines().find(|line| line.contains("shadowed by project")).unwrap();
+    let shadowed = text
+        .lines()
+        .find(|line| line.starts_with("reviewer  ") && line.contains("shadowed by project"))
+        .unwrap();
     assert!(shadowed.starts_with("reviewer ") && shadowed.ends_with("user ~/.claude/agents/a.md"), "{text}");
     assert!(
         text.contains("project .claude/agents/explore.md") && text.contains("shadowed by project"),
@@ -101,7 +104,7 @@ fn an_agent_is_shown_with_its_tools_and_what_took_the_others_away() {
         assert!(text.contains(words), "no {words:?} in {text}");
     }
     let shown = |words: &[&str]| parsed(&run(&stage, &[&["show"], words, &["--json"]].concat()));
-    assert_eq!(shown(&["reviewer", "--as", "main"])["pool"], json!(["Read", "Write", "AskUserQuestion"]));
+    assert_eq!(shown(&["reviewer", "--as", "main"])["pool"], json!(["AskUserQuestion", "Read", "Write"]));
     let general = shown(&["general-purpose", "--as", "background"]);
     let why = |tool: &str| {
         let removed = general["removed"].as_array().unwrap();
@@ -209,7 +212,7 @@ fn an_agent_can_be_the_main_one() {
         stage.play(script, &["-p", "hi", "--agent", "lead", "--output-format=stream-json", "--verbose"]);
     let frames: Vec<Value> = ended.clean().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let init = frames.iter().find(|frame| frame["subtype"] == "init").unwrap();
-    assert_eq!((&init["tools"], &init["permissionMode"]), (&json!(["Read", "Agent"]), &json!("plan")));
+    assert_eq!((&init["tools"], &init["permissionMode"]), (&json!(["Agent", "Read"]), &json!("plan")));
     assert!(init["agents"].as_array().unwrap().contains(&json!("scout")));
     let result = frames.iter().find(|frame| frame["type"] == "result").unwrap();
     assert_eq!(result["result"], "led", "{result}");
