@@ -64,7 +64,7 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
         Some("a name can't begin with `-` or `.`")
     } else if name.contains(|c: char| is_hidden(c) || ":/\\(),*".contains(c)) {
         // It is a part of addresses, rules and paths.
-        Some("a name can't have `:`, `/`, `\\`, `(`, `)`, `,` `*` or what is not seen in it")
+        Some("a name can't have `:`, `/`, `\\`, `(`, `)`, `,`, `*` or characters that can't be seen")
     } else {
         None
     }
