@@ -94,7 +94,7 @@ async fn an_edit_holds_for_the_next_agent_and_a_fault_is_told_once() {
     turn(&session, 2, "go").await;
     assert!(heard(&mut events).await.0[0].ends_with("; it is skipped"));
     let results = results(&session).await;
-    assert!(results[0].contains("a") && results[1].contains("b"), "{results:?}");
+    assert!(results[0].starts_with("a\n") && results[1].starts_with("b\n"), "{results:?}");
     assert!(results[2].contains("there is no agent type `scout`; there are: general-purpose"), "{results:?}");
 }
 

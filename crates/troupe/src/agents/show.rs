@@ -143,7 +143,7 @@ fn life(life: Life) -> &'static str {
 fn server(server: &Value) -> String {
     match server {
         Value::String(name) => name.clone(),
-        Value::Object(map) => map.keys().map(|name| format!("{name} (its own)")).collect(),
+        Value::Object(map) => map.keys().next().map(|name| format!("{name} (its own)")).unwrap_or_default(),
         _ => String::new(),
     }
 }

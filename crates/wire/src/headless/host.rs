@@ -148,7 +148,7 @@ impl Driver {
             None | Some(Value::Null) => {}
             Some(Value::Object(agents)) if agents.is_empty() || self.engine.give_definitions(agents) => {}
             Some(Value::Object(_)) => {
-                self.tell("the host's `agents` are not taken: this session's are fixed")
+                self.tell("the host's `agents` are not taken: this session's are fixed");
             }
             Some(_) => self.tell("the host's `agents` can't be taken: expected an object of agents by name"),
         }

@@ -16,6 +16,9 @@ use crate::load::places::Places;
 use crate::load::settings::Sources;
 use crate::load::trust::Trust;
 
+/// A fault: its line, whether the definition is used, and what is wrong.
+type Told = (Option<usize>, bool, String);
+
 /// A home, an organisation's folder, and a checkout with a folder to work in below its root.
 pub(super) struct World {
     _folder: tempfile::TempDir,
@@ -58,7 +61,7 @@ impl World {
     }
 
     /// The definition that one file comes to, and its faults: the line, whether it is used, and what is wrong.
-    fn read(&self, front: &str) -> (Option<AgentDef>, Vec<(Option<usize>, bool, String)>) {
+    fn read(&self, front: &str) -> (Option<AgentDef>, Vec<Told>) {
         let path =
             self.write("repo/sub/deep/.troupe/agents/one.md", &format!("---\n{front}\n---\nPrompt.\n"));
         let catalogue = self.catalogue();

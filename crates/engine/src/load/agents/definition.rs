@@ -165,15 +165,16 @@ impl Maker {
                 let mut tools = field::tools(value)?;
                 let remarks = std::mem::take(&mut tools.remarks);
                 field::only(tools, &mut def.tools);
-                remarks.iter().for_each(|remark| self.fault(line, format!("`tools`: {remark}")));
+                for remark in remarks {
+                    self.fault(line, format!("`tools`: {remark}"));
+                }
             }
             "disallowedTools" => {
                 let tools = field::tools(value)?;
                 def.tools.without = tools.names;
-                tools
-                    .remarks
-                    .iter()
-                    .for_each(|remark| self.fault(line, format!("`disallowedTools`: {remark}")));
+                for remark in tools.remarks {
+                    self.fault(line, format!("`disallowedTools`: {remark}"));
+                }
             }
             "allowedTools" => {
                 def.allowed = Some(field::rules(value)?);

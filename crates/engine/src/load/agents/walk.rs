@@ -77,7 +77,8 @@ impl Walk {
             let linked = kind.is_symlink() && *whose != Whose::Project && entry.path().is_dir();
             if name.starts_with('.') {
                 continue;
-            } else if kind.is_dir() || linked {
+            }
+            if kind.is_dir() || linked {
                 folders.push((entry.path(), name));
             } else if is_markdown(&entry.path()) {
                 if self.files >= FILES {

@@ -23,7 +23,7 @@ impl Balance {
                 (Some(quote), c) if c == quote => self.quote = None,
                 (Some(_), _) => {}
                 (None, '"' | '\'') if matches!(self.last, Some('[' | '{' | ',' | ':')) => {
-                    self.quote = Some(c)
+                    self.quote = Some(c);
                 }
                 (None, '[' | '{') => self.depth += 1,
                 (None, ']' | '}') => {

@@ -1,5 +1,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 use serde_json::{Map, json};
 
@@ -155,22 +157,24 @@ fn values() -> impl Strategy<Value = Value> {
 }
 
 /// Writes a value by indentation, its leaves as JSON.
-fn write(value: &Value, indent: usize, out: &mut String) {
+fn lay_out(value: &Value, indent: usize, out: &mut String) {
     let pad = " ".repeat(indent);
     match value {
         Value::Object(map) if !map.is_empty() => {
             for (key, value) in map {
-                out.push_str(&format!("\n{pad}{key}:"));
-                write(value, indent + 2, out);
+                let _ = write!(out, "\n{pad}{key}:");
+                lay_out(value, indent + 2, out);
             }
         }
         Value::Array(items) if !items.is_empty() => {
             for item in items {
-                out.push_str(&format!("\n{pad}-"));
-                write(item, indent + 2, out);
+                let _ = write!(out, "\n{pad}-");
+                lay_out(item, indent + 2, out);
             }
         }
-        leaf => out.push_str(&format!(" {leaf}")),
+        leaf => {
+            let _ = write!(out, " {leaf}");
+        }
     }
 }
 
@@ -191,7 +195,7 @@ proptest! {
         object.extend(map);
         let object = Value::Object(object);
         let mut block = String::new();
-        write(&object, 0, &mut block);
+        lay_out(&object, 0, &mut block);
         let (found, faults) = fields_of(&block);
         prop_assert_eq!((&found, faults), (&object, vec![]), "{}", block);
         let lines: Vec<String> =
