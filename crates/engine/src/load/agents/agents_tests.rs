@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::json;
 use troupe_core::catalogue::{Catalogue, DefFault};
@@ -72,8 +73,6 @@ impl World {
         (catalogue.offered.first().map(|def| (**def).clone()), catalogue.faults.iter().map(brief).collect())
     }
 }
-
-use std::sync::Arc;
 
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
