@@ -121,9 +121,28 @@ pub struct Filter {
 impl Filter {
     /// Whether the tool passes.
     pub fn passes(&self, tool: &str) -> bool {
-        !self.without.iter().any(|name| name == tool)
-            && self.only.as_ref().is_none_or(|only| only.iter().any(|name| name == tool || name == "*"))
+        !self.leaves_out(tool)
+            && self.only.as_ref().is_none_or(|only| only.iter().any(|name| stands_for(name, tool)))
     }
+
+    /// Whether it is among those that it is to be without.
+    pub fn leaves_out(&self, tool: &str) -> bool {
+        self.without.iter().any(|name| stands_for(name, tool))
+    }
+}
+
+/// Whether a name in a list means the tool: itself, `*`, or, for tools of MCP, their server (`mcp__s`) or a
+/// beginning (`mcp__s__*`).
+fn stands_for(name: &str, tool: &str) -> bool {
+    let is_server = || {
+        let server = tool.strip_prefix(name).filter(|_| name.starts_with("mcp__"));
+        server.is_some_and(|rest| rest.starts_with("__"))
+    };
+    let begins = || {
+        let start = name.strip_suffix('*').filter(|start| start.starts_with("mcp__"));
+        start.is_some_and(|start| tool.starts_with(start))
+    };
+    name == tool || name == "*" || is_server() || begins()
 }
 
 /// What an agent may change, as far as the judge of calls sees it. It holds in every mode, and no rule or person

@@ -39,6 +39,7 @@ pub mod repeats;
 pub mod schedule;
 pub mod schema;
 pub mod spawn;
+pub mod starts;
 pub mod state;
 pub mod time;
 pub mod transcript;

@@ -149,12 +149,9 @@ pub fn removed(tool: &str, spawns: bool, def: &AgentDef, at: &Standing) -> Optio
     by_definition(tool, def)
 }
 
-/// The third filter, which MCP tools pass (P2).
+/// The third filter. It holds for tools of MCP too, which pass the others (P2).
 fn by_definition(tool: &str, def: &AgentDef) -> Option<Removed> {
-    if is_mcp(tool) {
-        return None;
-    }
-    if def.tools.without.iter().any(|name| name == tool) {
+    if def.tools.leaves_out(tool) {
         return Some(Removed::Disallowed);
     }
     let named = || def.tools.only.iter().flatten().any(|name| name == tool);
@@ -226,9 +223,22 @@ mod tests {
 
     // proves: P2
     #[test]
-    fn tools_of_mcp_pass_what_the_definition_says() {
-        let some = custom(Filter { only: Some(vec!["Read".into()]), ..Filter::default() });
-        assert_eq!(removed("mcp__docs__find", false, &some, &at(Life::Background, 1)), None);
+    fn tools_of_mcp_pass_all_but_what_the_definition_says() {
+        let find = |only: &[&str], without: &[&str]| {
+            let texts = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+            let only = (!only.is_empty()).then(|| texts(only));
+            let def = custom(Filter { only, without: texts(without), agents: None });
+            removed("mcp__docs__find", false, &def, &at(Life::Background, 1))
+        };
+        assert_eq!(find(&[], &[]), None);
+        assert_eq!(find(&["Read"], &[]), Some(Removed::NotNamed));
+        for only in ["mcp__docs__find", "mcp__docs", "mcp__docs__*", "mcp__*", "*"] {
+            assert_eq!(find(&[only], &[]), None, "{only}");
+            assert_eq!(find(&[], &[only]), Some(Removed::Disallowed), "{only}");
+        }
+        for other in ["mcp__doc", "mcp__docs__fin", "mcp__other__*", "docs"] {
+            assert_eq!(find(&[other], &[]), Some(Removed::NotNamed), "{other}");
+        }
         let plan = Standing { mode: Mode::Plan, ..at(Life::Teammate, 1) };
         assert_eq!(removed("ExitPlanMode", false, &AgentDef::default(), &plan), None);
     }

@@ -9,6 +9,7 @@ mod caching;
 pub mod clock;
 pub mod contexts;
 pub mod cost;
+mod definitions;
 pub mod git;
 pub mod guards;
 pub mod inbox;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use troupe_core::budget::Limits;
 use troupe_core::catalogue::Catalogue;
-use troupe_core::def::{AgentDef, Filter};
+use troupe_core::def::Filter;
 use troupe_core::entry::{Entry, Header};
 use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, EntryId, QuestionId, SessionId};
@@ -23,6 +23,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
 pub use crate::contexts::{Contexts, ListedIn};
+pub use crate::definitions::{Definitions, GiveDefinitions, ReadCatalogue};
 pub use crate::models::Models;
 
 use crate::bus::Subscription;
@@ -52,34 +53,6 @@ pub struct Parts {
     pub journal: Arc<dyn Journal>,
     /// Time and ids.
     pub clock: Arc<dyn Clock>,
-}
-
-/// What agents can be made from.
-#[derive(Clone)]
-pub struct Definitions {
-    /// The main agent's.
-    pub main: Arc<AgentDef>,
-    /// Reads the others, again where their files have changed. Asked at each start of an agent and before each request,
-    /// so it must be cheap.
-    pub read: ReadCatalogue,
-}
-
-/// Reads the definitions that agents can be started from.
-pub type ReadCatalogue = Arc<dyn Fn() -> Arc<Catalogue> + Send + Sync>;
-
-impl Definitions {
-    /// Definitions that never change; the first is the main agent's.
-    pub fn fixed(defs: impl IntoIterator<Item = AgentDef>) -> Self {
-        let mut defs = defs.into_iter();
-        let main = Arc::new(defs.next().unwrap_or_default());
-        let catalogue = Arc::new(Catalogue::of(defs, Vec::new()));
-        Self { main, read: Arc::new(move || Arc::clone(&catalogue)) }
-    }
-
-    /// The definitions of now.
-    pub fn catalogue(&self) -> Arc<Catalogue> {
-        (self.read)()
-    }
 }
 
 /// How a session is to run.
@@ -178,6 +151,16 @@ pub struct Leave {
 }
 
 impl Leave {
+    /// The mode that a definition or a call gets, of what it wants: what this run has no leave for becomes one that
+    /// asks.
+    pub(crate) fn permitted(&self, wanted: Option<Mode>) -> Option<Mode> {
+        wanted.map(|mode| match mode {
+            Mode::BypassPermissions if !self.bypass => Mode::Default,
+            Mode::Auto if self.auto_disabled => Mode::Default,
+            mode => mode,
+        })
+    }
+
     /// Whoever answers the questions of the session.
     pub(crate) fn answerer(&self) -> By {
         match (self.asks, self.by_host) {
@@ -412,7 +395,16 @@ impl Session {
 
     /// The agent definitions of now.
     pub fn definitions(&self) -> Arc<Catalogue> {
-        self.shared.parts.defs.catalogue()
+        self.shared.catalogue()
+    }
+
+    /// Takes definitions that a host gives, for the rest of the session; whether any can be given. What is wrong with
+    /// them is told as a notice.
+    pub fn give_definitions(&self, agents: &serde_json::Map<String, serde_json::Value>) -> bool {
+        let Some(give) = &self.shared.parts.defs.give else { return false };
+        give(agents);
+        self.shared.catalogue();
+        true
     }
 
     /// Listens. With `deltas`, also to the pieces of replies. The first to listen hears all since the session

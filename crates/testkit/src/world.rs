@@ -22,6 +22,8 @@ use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::guards::Guards;
 use troupe_engine::journal::MemoryJournal;
+use troupe_engine::load::agents::Given;
+use troupe_engine::load::{AgentFiles, AgentSources, Env, Places, Sources, Trust};
 use troupe_engine::session::{
     Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
     Watching,
@@ -188,10 +190,27 @@ impl World {
         Parts {
             model: Arc::clone(&self.model),
             tools: troupe_tools::builtin(troupe_tools::Options::default()),
-            defs: Definitions::fixed(self.defs.clone()),
+            defs: self.definitions(),
             journal,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
         }
+    }
+
+    /// The built-in definitions, and those of the workspace's files, all of which are trusted and read at each look.
+    fn definitions(&self) -> Definitions {
+        let mut builtin = self.defs.clone();
+        let main = Arc::new(builtin.remove(0));
+        let env = Env { cwd: self.workspace().to_owned(), ..Env::default() };
+        let from = AgentSources {
+            places: Places { managed: Vec::new(), ..Places::of(&env) },
+            sources: Sources { user: false, ..Sources::ALL },
+            trust: Trust::Trusted,
+            plugins: Vec::new(),
+            added: Vec::new(),
+            bare: false,
+        };
+        let files = AgentFiles::new(from, builtin, Given::default());
+        Definitions::of_files(main, files.with_pause(Duration::ZERO))
     }
 
     /// Opens the new session of a scene.

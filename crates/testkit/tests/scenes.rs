@@ -46,6 +46,8 @@ scenes! { fast_agents }
 scenes! { wordless, family }
 // proves: A3, C6, C8, F014
 scenes! { forks }
+// proves: A9, D2
+scenes! { limited_types }
 
 // proves: S1, F182
 scenes! { plan_mode, plan_by_agents, auto }

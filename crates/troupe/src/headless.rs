@@ -38,7 +38,7 @@ pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
         Outset::NobodyAnswers => crate::block_on(async { Err(nobody_answers(&detect().await)) }),
         Outset::Quit => Ok(0),
         Outset::Ready(wired) => {
-            let input = input(run)?;
+            let input = input(run, wired.parts.defs.main.initial_prompt.is_some())?;
             crate::block_on(play(*wired, input, home, trail))
         }
     }
@@ -55,12 +55,14 @@ enum Given {
 }
 
 /// Reads it before there are threads: a signal meanwhile ends the process as usual.
-fn input(run: &Run) -> Result<Given, Fault> {
+fn input(run: &Run, begins: bool) -> Result<Given, Fault> {
     if run.format.input_format != Some(InputFormat::StreamJson) {
         let resumes = run.session.resume.is_some() || run.session.continue_last;
         return match crate::prompt::read(run.prompt.as_deref())? {
             Some(prompt) => Ok(Given::Prompt(prompt)),
             None if resumes => Ok(Given::Unfinished),
+            // The main agent's definition has a first prompt of its own.
+            None if begins => Ok(Given::Prompt(String::new())),
             None => Err(crate::prompt::missing()),
         };
     }
@@ -95,6 +97,7 @@ async fn play(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) 
     let (heard, hears) = mpsc::channel(SIGNALS);
     let io = Io {
         input: match given {
+            Given::Prompt(prompt) if prompt.is_empty() => Input::Prompt(Vec::new()),
             Given::Prompt(prompt) => Input::Prompt(vec![Block::text(prompt)]),
             Given::Unfinished => Input::Nothing,
             Given::Lines => Input::Lines(Box::new(stdin())),

@@ -3,6 +3,7 @@
 //! Exit codes: 0 done; 1 failed; 2 the command line can't be understood; 101 a bug; 130 interrupted (SIGINT);
 //! 143 ended (SIGTERM, SIGHUP).
 
+mod agents;
 mod args;
 mod ask_trust;
 mod config;
@@ -69,6 +70,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Cost(wish)) => print(&cost::text(wish, &environment()?)?),
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
+        Some(Command::Agents(wish)) => print(&agents::run(wish, environment()?)?),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Config(wish)) => print(&config::text(wish, environment()?)?),
         Some(Command::Completions { shell }) => {

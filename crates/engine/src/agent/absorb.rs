@@ -1,6 +1,7 @@
 //! Safe points: what waits in the inbox becomes entries.
 
-use troupe_core::entry::{Body, Setting};
+use troupe_core::block::Block;
+use troupe_core::entry::{Body, Origin, Setting};
 use troupe_core::turn::{Step, next_step};
 
 use super::actor::{Actor, CompactWish, Halt};
@@ -23,8 +24,9 @@ impl Actor {
             if prompt.starts_turn && self.held == Some(Held::Interrupted) {
                 self.held = None;
             }
+            let initial = self.initial_prompt(&prompt.from).map(Block::text);
             let body = Body::User {
-                blocks: prompt.blocks.into(),
+                blocks: initial.into_iter().chain(prompt.blocks).collect(),
                 from: prompt.from,
                 cause: Some(prompt.id),
                 starts_turn: prompt.starts_turn,
@@ -35,6 +37,15 @@ impl Actor {
             }
         }
         Ok(())
+    }
+
+    /// What a main agent's definition puts before the person's first prompt.
+    fn initial_prompt(&self, from: &Origin) -> Option<String> {
+        let initial =
+            self.def.initial_prompt.as_ref().filter(|_| *from == Origin::Human && self.me().is_main())?;
+        let is_persons = |body: &Body| matches!(body, Body::User { from: Origin::Human, .. });
+        let first = !self.transcript().entries().iter().any(|entry| is_persons(&entry.body));
+        first.then(|| initial.clone())
     }
 
     /// Takes control that has come, without waiting.

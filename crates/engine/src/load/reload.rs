@@ -2,8 +2,7 @@
 //! to judge asks here, and it costs a `stat` of each.
 
 use std::collections::BTreeSet;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use troupe_core::policy::{GitTrust, Rules};
@@ -16,14 +15,8 @@ use super::env::Env;
 use super::places::Places;
 use super::rules::{self, RuleFlags};
 use super::settings::{CommandLine, Kept, Settings, SettingsFault, Sources, layer};
+use super::signature::Signature;
 use super::trust::{Trust, TrustItem, TrustStore};
-
-/// A file that was changed less than this before it was looked at may be changed again unseen: the stamps of
-/// file systems are no finer than a tick. In milliseconds.
-const TICK: i64 = 50;
-
-/// The same where stamps are whole seconds, as some file systems have them.
-const COARSE_TICK: i64 = 2_000;
 
 /// What the settings of a session are made from.
 #[derive(Clone, Debug)]
@@ -160,38 +153,6 @@ fn keeps(fault: &SettingsFault) -> Option<String> {
         }
     };
     about_rules.then(|| format!("failed to {fault}; rules that stood there before still hold"))
-}
-
-/// How a file looked from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Signature {
-    /// It was not there, or can't be looked at.
-    Absent,
-    /// It was changed so short a time before that a second change could look alike.
-    Fresh,
-    /// It has stood for a while.
-    Settled { device: u64, inode: u64, size: u64, modified: (i64, i64), changed: (i64, i64) },
-}
-
-impl Signature {
-    fn of(path: &Path, now_ms: i64) -> Self {
-        let Ok(meta) = std::fs::metadata(path) else { return Self::Absent };
-        let modified = (meta.mtime(), meta.mtime_nsec());
-        let changed = (meta.ctime(), meta.ctime_nsec());
-        let latest = changed.max(modified);
-        let age = now_ms - latest.0.saturating_mul(1_000).saturating_add(latest.1 / 1_000_000);
-        let tick = if latest.1 == 0 { COARSE_TICK } else { TICK };
-        if age.abs() < tick {
-            return Self::Fresh;
-        }
-        Self::Settled { device: meta.dev(), inode: meta.ino(), size: meta.len(), modified, changed }
-    }
-
-    /// Whether the file still looks so.
-    fn holds(self, path: &Path) -> bool {
-        // Its age does not matter here: a change gives it another stamp than one that has settled.
-        self != Self::Fresh && self == Self::of(path, i64::MIN / 2)
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use troupe_core::event::Phase;
 use troupe_core::outcome::Envelope;
 use troupe_core::policy::Asker;
 use troupe_core::progress::Progress;
+use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
 
 use super::account::Account;
@@ -21,6 +22,8 @@ pub(crate) struct Row {
     pub(crate) account: Arc<Account>,
     /// The text of its first prompt, to tell an agent that calls itself again with the same job.
     pub(crate) job: String,
+    /// Which types of agents it may start.
+    pub(crate) starts: Starts,
     state: Mutex<Arc<AgentState>>,
     phase: Mutex<Phase>,
     /// The ends of its descendants in this run, as `address: how`.
@@ -37,6 +40,7 @@ impl Row {
         inbox: Arc<Inbox>,
         account: Arc<Account>,
         job: String,
+        starts: Starts,
         state: Arc<AgentState>,
     ) -> Self {
         Self {
@@ -44,6 +48,7 @@ impl Row {
             inbox,
             account,
             job,
+            starts,
             state: Mutex::new(state),
             phase: Mutex::new(Phase::Sampling),
             ends: Mutex::default(),

@@ -7,12 +7,14 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
+use troupe_core::catalogue::Catalogue;
 use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
 use troupe_core::policy::{Destination, Mode, Rules, Update};
 use troupe_core::pool::{self, Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
+use troupe_core::visible::visible;
 
 use super::Row;
 use super::account::Totals;
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     /// First requests of agents that started together.
     pub(crate) warming: Arc<Warming>,
+    /// The agent definitions as they were last looked at.
+    definitions: Mutex<Arc<Catalogue>>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -82,6 +86,7 @@ impl Shared {
             told: Mutex::default(),
             directory: Directory::default(),
             warming: Arc::default(),
+            definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -122,6 +127,20 @@ impl Shared {
     /// Whether a line was not told in this session so far; it counts as told then.
     pub(crate) fn is_new(&self, line: &str) -> bool {
         lock(&self.told).insert(line.to_owned())
+    }
+
+    /// The agent definitions of now. What has come to be wrong with their files since the last look is told.
+    pub(crate) fn catalogue(&self) -> Arc<Catalogue> {
+        let now = self.parts.defs.catalogue();
+        let before = std::mem::replace(&mut *lock(&self.definitions), Arc::clone(&now));
+        if !Arc::ptr_eq(&before, &now) {
+            for fault in now.faults.iter().filter(|fault| !before.faults.contains(fault)) {
+                let skipped = if fault.used { "" } else { "; it is skipped" };
+                let told = visible(&format!("agent definition {fault}{skipped}"));
+                self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
+            }
+        }
+        now
     }
 
     // Agents.

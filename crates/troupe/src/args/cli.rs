@@ -10,6 +10,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use troupe_core::def::Effort;
 use troupe_core::policy::Mode;
 
+use super::agents::{AgentFlags, AgentsWish};
 use super::config::ConfigWish;
 use super::later::Later;
 use super::limits::LimitFlags;
@@ -57,6 +58,8 @@ pub(crate) enum Command {
         #[arg(last = true, value_name = "COMMAND")]
         command: Vec<OsString>,
     },
+    /// Show the agents of this folder, one of them in full, or begin a new one.
+    Agents(AgentsWish),
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),
@@ -123,6 +126,8 @@ pub(crate) struct Run {
     pub(crate) permissions: Permissions,
     #[command(flatten)]
     pub(crate) prompting: Prompting,
+    #[command(flatten)]
+    pub(crate) agents: AgentFlags,
     #[command(flatten)]
     pub(crate) sources: Sources,
     #[command(flatten)]

@@ -12,10 +12,6 @@ pub(crate) struct Later {
     mcp_config: Vec<String>,
     #[arg(long, hide = true, alias = "strictMcpConfig")]
     strict_mcp_config: bool,
-    #[arg(long, hide = true, allow_hyphen_values = true)]
-    agents: Option<String>,
-    #[arg(long, hide = true)]
-    agent: Option<String>,
     #[arg(long, hide = true, alias = "jsonSchema", allow_hyphen_values = true)]
     json_schema: Option<String>,
     #[arg(long, hide = true, alias = "pluginDir", num_args = 1..)]
@@ -79,8 +75,6 @@ impl Later {
         let passed = [
             ("--fallback-model", self.fallback_model.is_some()),
             ("--mcp-config", self.mcp_config.iter().any(|config| !is_empty_config(config))),
-            ("--agents", self.agents.is_some()),
-            ("--agent", self.agent.is_some()),
             ("--json-schema", self.json_schema.is_some()),
             ("--plugin-dir", !self.plugin_dir.is_empty()),
             ("--plugin-url", !self.plugin_url.is_empty()),

@@ -1,12 +1,14 @@
 //! The command line. [`cli`] is what troupe acts on, [`later`] what it takes and does not act on yet,
-//! [`permissions`] and [`config`] commands with flags of their own.
+//! [`permissions`], [`agents`] and [`config`] commands with commands or flags of their own.
 
+mod agents;
 mod cli;
 mod config;
 mod later;
 mod limits;
 mod permissions;
 
+pub(crate) use agents::{AgentsCommand, AgentsList, AgentsNew, AgentsShow, AgentsWish, LifeWord};
 pub(crate) use cli::{
     Cli, Command, CostWish, Debug, InputFormat, OutputFormat, Prompting, Run, SessionChoice, TrustWish,
 };

@@ -1,6 +1,7 @@
 //! Environment, settings and flags → what a session is opened with. [`wire`] puts it together; the other modules
 //! decide one thing each.
 
+mod agents;
 mod cache;
 mod coordinator;
 mod definitions;
@@ -19,6 +20,7 @@ mod tools;
 mod trust;
 mod which;
 
+pub(crate) use agents::{AgentsHere, agents_here, model_id, unknown as unknown_agent};
 pub(crate) use definitions::builtin as definitions;
 pub(crate) use permissions::Asked;
 pub(crate) use provider::nobody_answers;

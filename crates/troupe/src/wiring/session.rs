@@ -12,7 +12,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Background, Definitions, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Background, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -20,8 +20,8 @@ use troupe_wire::headless::Options;
 use super::permissions::Asked;
 use super::state::State;
 use super::{
-    cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox, state,
-    tools, trust, which,
+    agents, cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox,
+    state, tools, trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -79,19 +79,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let (mut flags, told) = Flags::resolve(&env, &settings, !headless);
     told.iter().for_each(warn);
     let env = flags.over(env);
-    let bare = run.prompting.bare || env.switch(&var::SIMPLE, !headless).unwrap_or_default();
+    let bare = agents::is_bare(run, &env);
     let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
     // It takes about as long as the rest of the start, so it goes beside it.
     let status = wants_status.then(|| Gathering::start(&places, &env)).flatten();
-
-    let flag = run.model.model.clone();
-    let usual = default_model(&env, &settings);
-    let named = flag.as_deref().or(Some(usual.as_str()));
-    let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
-        return Ok(Outset::NobodyAnswers);
-    };
-    let provider::Chosen { config, key_source } = provider;
-    let model = models::named(troupe_models::open(config).map_err(Fault::failed)?, &settings);
 
     let (places, state, told) = state::find(places, &env, !run.session.no_session_persistence);
     if let Some(told) = told {
@@ -102,8 +93,21 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let env = flags.over(env);
     let coordinates = flags.is_on(Flag::CoordinatorMode);
 
+    let from = agents::sources(run, &env, &places, sources, found.trust.clone())?;
+    let agents = agents::Agents::load(run, &env, &settings, from, coordinates)?;
+    agents.tell();
+
+    let flag = run.model.model.clone();
+    let usual = agents.model().map_or_else(|| default_model(&env, &settings), str::to_owned);
+    let named = flag.as_deref().or(Some(usual.as_str()));
+    let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
+        return Ok(Outset::NobodyAnswers);
+    };
+    let provider::Chosen { config, key_source } = provider;
+    let model = models::named(troupe_models::open(config).map_err(Fault::failed)?, &settings);
+
     let allowed = settings.permissions();
-    let leave = permissions::leave(&permissions::Given {
+    let mut leave = permissions::leave(&permissions::Given {
         run,
         settings: &allowed,
         env: &env,
@@ -112,6 +116,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         trust: &found.trust,
         git: found.git,
     })?;
+    if run.mode().is_none() && agents.main.mode.is_some() {
+        // What the main agent's definition says goes before the settings.
+        leave.mode = None;
+    }
+    let turns = agents.main.limits.turns;
     let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let denied_by_flag =
@@ -126,15 +135,12 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let parts = Parts {
         model,
         tools: builtin,
-        defs: Definitions::fixed(if coordinates {
-            coordinator::definitions()
-        } else {
-            definitions::builtin(&env, headless)
-        }),
+        defs: agents.into_definitions(),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
     };
-    let limits = limits::find(run, &env, &settings);
+    let mut limits = limits::find(run, &env, &settings);
+    limits.limits.turns = limits.limits.turns.or(turns);
     let config = Config {
         place,
         leave,
@@ -151,7 +157,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         },
         model: flag,
         default_model: usual,
-        subagent_model: env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned),
+        subagent_model: subagent_model(&env),
         small_model: env.text(&var::ANTHROPIC_SMALL_FAST_MODEL).map(str::to_owned),
         pool,
         contexts: definitions::contexts(&env, headless),
@@ -183,8 +189,13 @@ pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
     }
 }
 
+/// The model of all sub-agents, where one is set.
+pub(super) fn subagent_model(env: &Env) -> Option<String> {
+    env.text(&var::SUBAGENT_MODEL).filter(|model| *model != "inherit").map(str::to_owned)
+}
+
 /// The model when neither a flag nor a resumed session names one.
-fn default_model(env: &Env, settings: &Settings) -> String {
+pub(super) fn default_model(env: &Env, settings: &Settings) -> String {
     let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned);
     set.or_else(|| settings.model().model.map(|model| model.value))
         .unwrap_or_else(|| DEFAULT_MODEL.to_owned())

@@ -13,6 +13,7 @@ use troupe_engine::load::trust::{Seen, StoreFault, TrustKind, answered, git_item
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
 
+use super::agents;
 use super::permissions::Asked;
 use crate::args::Run;
 use crate::ask_trust::{Reply, SHOWN, ask};
@@ -52,8 +53,10 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
 
     let settings = load(run, places, env, sources, &for_settings)?;
     let git = git_items(places, env.home.as_deref());
-    let waiting: Vec<TrustItem> =
-        settings.needs_trust.iter().chain(git.iter().filter(|item| !trust.covers(item))).cloned().collect();
+    let agents = agents::trust_items(run, env, places, sources)?;
+    let agents = agents.iter().filter(|item| !for_settings.covers(item));
+    let git = git.iter().filter(|item| !trust.covers(item));
+    let waiting: Vec<TrustItem> = settings.needs_trust.iter().chain(agents).chain(git).cloned().collect();
     let go = |settings: Settings, trust: Trust, git: GitTrust| {
         for fault in &settings.faults {
             warn(format_args!("failed to {fault}"));
@@ -150,7 +153,9 @@ pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)
     let settings = Settings::load(places, env, &CommandLine::default(), Sources::ALL, &Trust::UNTRUSTED)
         .map_err(failed)?;
     let seen = seen(&TrustStore::at(&places.home), places.trusted_root());
-    let items = settings.needs_trust.into_iter().chain(git_items(places, env.home.as_deref()));
+    let agents = agents::trust_items(&Run::default(), env, places, Sources::ALL)?;
+    let git = git_items(places, env.home.as_deref());
+    let items = settings.needs_trust.into_iter().chain(agents).chain(git);
     Ok(items.map(|item| (seen.covers(&item), item)).map(|(trusted, item)| (item, trusted)).collect())
 }
 

@@ -2,6 +2,7 @@
 //! either a script or a small server on this machine for a model.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod agents;
 mod builtin_agents;
 mod command_line;
 mod config;

@@ -68,7 +68,7 @@ pub(crate) fn initialize(of: &Initialized<'_>) -> Value {
 
 /// Fields of `initialize` that ask for something that is not done: said on stderr, never passed over in silence.
 pub(crate) fn refused_fields(request: &Map<String, Value>) -> Vec<&str> {
-    const TAKEN: [&str; 2] = ["subtype", "forwardSubagentText"];
+    const TAKEN: [&str; 3] = ["subtype", "forwardSubagentText", "agents"];
     let asks = |value: &Value| match value {
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),

@@ -153,6 +153,14 @@ impl Driver {
         if !refused.is_empty() {
             self.tell(&format!("the host asks for what is not done: {}", refused.join(", ")));
         }
+        match request.get("agents") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(agents)) if agents.is_empty() || self.engine.give_definitions(agents) => {}
+            Some(Value::Object(_)) => {
+                self.tell("the host's `agents` are not taken: this session's are fixed");
+            }
+            Some(_) => self.tell("the host's `agents` can't be taken: expected an object of agents by name"),
+        }
         if let Some(wanted) = request.get("forwardSubagentText").and_then(Value::as_bool) {
             self.projection.wanted.child_text = wanted;
         }

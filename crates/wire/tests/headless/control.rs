@@ -21,7 +21,7 @@ async fn the_handshake_says_what_there_is_and_what_is_not_done() {
     assert!(plain["response"].get("hooks_applied").is_none());
     let (exit, rest, told) = stage.exit().await;
     assert_eq!((exit, rest.len()), (Exit::Success, 0));
-    assert!(told.contains("what is not done: hooks, agents"), "{told}");
+    assert!(told.contains("what is not done: hooks\n") && told.contains("`agents` are not taken"), "{told}");
 }
 
 // proves: E8

@@ -32,6 +32,7 @@ const SHAPES: &[(&[&str], Shape)] = &[
     (&["subagentModel"], Shape::Text),
     (&["effortLevel"], Shape::Text),
     (&["modelAliases"], Shape::TextMap),
+    (&["agent"], Shape::Text),
     (&["apiKeyHelper"], Shape::Text),
     (&["awsAuthRefresh"], Shape::Text),
     (&["awsCredentialExport"], Shape::Text),

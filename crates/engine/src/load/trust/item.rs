@@ -20,6 +20,8 @@ pub enum TrustKind {
     Git,
     /// What git would run in the repository where it changes something: hooks.
     Hooks,
+    /// A field of an agent definition that loosens something.
+    Agents,
 }
 
 /// Something in a repository that waits until the person trusts it. Nothing in it is made harmless for a
@@ -48,7 +50,7 @@ pub struct Seen(BTreeSet<Digest>);
 
 impl TrustKind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Settings, Self::Git, Self::Hooks];
+    pub const ALL: [Self; 4] = [Self::Settings, Self::Git, Self::Hooks, Self::Agents];
 
     /// The word in files.
     pub fn as_str(self) -> &'static str {
@@ -56,6 +58,7 @@ impl TrustKind {
             Self::Settings => "settings",
             Self::Git => "git",
             Self::Hooks => "hooks",
+            Self::Agents => "agents",
         }
     }
 }

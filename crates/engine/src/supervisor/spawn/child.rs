@@ -12,10 +12,10 @@ use troupe_core::ids::AgentId;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
+use troupe_core::starts::Starts;
 
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
-use super::types;
 use super::{choice, fork};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -37,12 +37,9 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         return Err(SpawnError::Denied(why.to_owned()));
     }
     let offer = fork::offered(shared, &spawn, &parent)?;
-    let def = if let Some(offer) = &offer {
-        Arc::clone(&offer.def)
-    } else {
-        let def = find_def(shared, spawn.definition.as_deref())?;
-        types::check(shared, &parent, &def.name)?;
-        def
+    let def = match &offer {
+        Some(offer) => Arc::clone(&offer.def),
+        None => find_def(shared, &parent.starts, spawn.definition.as_deref())?,
     };
     let depth = parent.header.depth + 1;
     if depth > shared.config.ceilings.depth {
@@ -67,7 +64,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     // Who coordinates goes on while its workers work.
     let background =
         spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
-    let mode = parent_state.mode.of_child(spawn.mode.or(def.mode));
+    let mode = parent_state.mode.of_child(shared.config.leave.permitted(spawn.mode.or(def.mode)));
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
         depth,
@@ -115,7 +112,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         writer = writer.inheriting(Arc::clone(&offer.inherited));
     }
     let state = Arc::clone(writer.transcript().state());
-    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, state);
+    let starts = parent.starts.below(&def);
+    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
     write_meta(shared, &header);
@@ -140,13 +138,21 @@ fn can_read(shared: &Shared, agent: &Row) -> bool {
     shared.pool(&def, &at).iter().any(|tool| *tool.spec().name == *"Read")
 }
 
-fn find_def(shared: &Shared, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
-    let catalogue = shared.parts.defs.catalogue();
+fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
+    let catalogue = shared.catalogue();
     let name = name.unwrap_or(DEFAULT_TYPE);
-    catalogue
-        .find(name)
-        .cloned()
-        .ok_or_else(|| SpawnError::Unknown { name: name.to_owned(), known: catalogue.names() })
+    let known = || starts.offered(&catalogue).map(|def| def.name.clone()).collect::<Vec<_>>();
+    match catalogue.find(name) {
+        None => Err(SpawnError::Unknown { name: name.to_owned(), known: known() }),
+        Some(def) if starts.admit(def, &catalogue) => Ok(Arc::clone(def)),
+        Some(_) => {
+            let known = known();
+            let list = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            Err(SpawnError::Denied(format!(
+                "agents of type `{name}` can't be started from here; there are: {list}"
+            )))
+        }
+    }
 }
 
 /// Why an agent without tools is not started: it would answer from imagination (F011).

@@ -12,6 +12,7 @@ use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::policy::Mode;
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Chain;
+use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
@@ -48,7 +49,7 @@ pub(crate) async fn open_main(
     let config = &shared.config;
     let journal = Arc::clone(&shared.parts.journal);
     let model = config.model.clone().unwrap_or_else(|| config.default_model.clone());
-    let mode = config.leave.mode.or(def.mode).unwrap_or_default();
+    let mode = config.leave.mode.or(config.leave.permitted(def.mode)).unwrap_or_default();
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
     if shared.coordinates() {
@@ -109,8 +110,9 @@ pub(crate) async fn open_main(
     let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
-    let row =
-        Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), Arc::clone(&account), String::new(), state);
+    let (own_inbox, starts) =
+        (Arc::clone(&drain.inbox), Starts::of(&def).within(shared.config.pool.agents.as_deref()));
+    let row = Row::new(Arc::clone(&header), own_inbox, Arc::clone(&account), String::new(), starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));

@@ -12,7 +12,6 @@ mod reopen;
 mod resume;
 mod revive;
 mod scan;
-mod types;
 
 pub(crate) use child::open_child;
 pub(crate) use fork::{Offer, wants_fork};

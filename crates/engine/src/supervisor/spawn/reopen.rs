@@ -65,7 +65,9 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     drain.restore(&transcript).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
-    let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, Arc::clone(&state));
+    let starts = above.as_ref().map(|row| row.starts.clone()).unwrap_or_default().below(&def);
+    let row =
+        Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.complete_opening().await?;
     let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), state.mode);

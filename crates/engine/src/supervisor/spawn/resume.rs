@@ -103,7 +103,14 @@ pub(crate) async fn resume(
     let writer = writer(shared, &header).resume(transcript, seq);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
-    let row = Arc::new(Row::new(Arc::clone(&header), Arc::clone(&inbox), account, job_text, state));
+    let row = Arc::new(Row::new(
+        Arc::clone(&header),
+        Arc::clone(&inbox),
+        account,
+        job_text,
+        parent.starts.below(&def),
+        state,
+    ));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);
     for setting in settings {
         actor.record(Body::Set(setting)).await?;

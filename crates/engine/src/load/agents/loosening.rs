@@ -1,0 +1,97 @@
+//! What a project's definition wants that loosens something: it waits until the person trusts it (X13). All else of
+//! a definition is words for a model, and holds at once.
+
+use std::path::Path;
+
+use serde_json::Value;
+use troupe_core::catalogue::DefFault;
+use troupe_core::def::{AgentDef, Source};
+use troupe_core::policy::Mode;
+
+use super::folders::AgentSources;
+use crate::load::trust::{TrustItem, TrustKind};
+
+/// A field that loosens something.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Loose {
+    /// A mode in which more passes unasked.
+    Mode(Mode),
+    /// Rules that allow.
+    AllowedTools(Value),
+    /// Programs that run at events.
+    Hooks(Value),
+    /// A server of its own: its name and configuration.
+    Server(Value),
+}
+
+impl Loose {
+    pub(super) fn of_mode(mode: Mode) -> Option<Self> {
+        match mode {
+            Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions => Some(Self::Mode(mode)),
+            Mode::Default | Mode::Plan | Mode::DontAsk | Mode::Review | Mode::Micro => None,
+        }
+    }
+
+    /// Of servers, those that bring a configuration: a name alone stands for one that the session has anyway.
+    pub(super) fn of_servers(servers: &[Value]) -> Vec<Self> {
+        servers.iter().filter(|server| server.is_object()).cloned().map(Self::Server).collect()
+    }
+
+    fn field(&self) -> &'static str {
+        match self {
+            Self::Mode(_) => "permissionMode",
+            Self::AllowedTools(_) => "allowedTools",
+            Self::Hooks(_) => "hooks",
+            Self::Server(_) => "mcpServers",
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Mode(mode) => mode.as_str().to_owned(),
+            Self::AllowedTools(Value::String(rules)) => rules.clone(),
+            Self::AllowedTools(value) | Self::Hooks(value) | Self::Server(value) => value.to_string(),
+        }
+    }
+
+    fn take_from(&self, def: &mut AgentDef) {
+        match self {
+            Self::Mode(_) => def.mode = None,
+            Self::AllowedTools(_) => def.allowed = None,
+            Self::Hooks(_) => def.hooks = None,
+            Self::Server(server) => def.mcp_servers.retain(|other| other != server),
+        }
+    }
+}
+
+/// Takes out of a project's definition what is not trusted; gives all that it wants, and what of that is not in force.
+pub(super) fn hold(
+    def: &mut AgentDef,
+    loose: &[Loose],
+    file: &Path,
+    from: &AgentSources,
+) -> (Vec<TrustItem>, Vec<DefFault>) {
+    let (mut wants, mut held) = (Vec::new(), Vec::new());
+    if !matches!(def.source, Source::Project(_)) {
+        return (wants, held);
+    }
+    for loose in loose {
+        let (field, text) = (loose.field(), loose.text());
+        let name = format!("{}.{field}", def.name);
+        let item = TrustItem::new(TrustKind::Agents, file, &from.places, name, &text, text.as_bytes());
+        if !from.trust.covers(&item) {
+            loose.take_from(def);
+            held.push(DefFault {
+                file: file.to_owned(),
+                line: None,
+                what: format!(
+                    "`{field}` of {} is not in force: it waits until you trust it (`troupe trust`), and counts from the next start",
+                    def.name
+                ),
+                used: true,
+            });
+        }
+        wants.push(item);
+    }
+    (wants, held)
+}

@@ -1,0 +1,166 @@
+//! Agent definitions in a session: their changes, their limits, and what a host gives.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use troupe_core::block::{Block, text_of};
+use troupe_core::entry::Body;
+use troupe_core::event::{EventKind, Notice};
+use troupe_core::ids::AgentId;
+use troupe_core::policy::Mode;
+use troupe_engine::Session;
+use troupe_engine::bus::{Heard, Subscription};
+use troupe_models::script::ScriptModel;
+use troupe_testkit::world::{World, turn};
+
+fn world(script: &str) -> World {
+    World::new(Arc::new(ScriptModel::parse("test", script).unwrap()))
+}
+
+/// What the results of an agent's calls say.
+async fn results(session: &Session) -> Vec<String> {
+    let entries = session.entries(&AgentId::main(), 0).await.unwrap();
+    let result = |body: &Body| match body {
+        Body::Result { blocks, .. } => match blocks.first() {
+            Some(Block::ToolResult { content, .. }) => Some(text_of(content)),
+            _ => None,
+        },
+        _ => None,
+    };
+    entries.iter().filter_map(|entry| result(&entry.body)).collect()
+}
+
+/// The warnings that were told, and the modes of the agents that were opened.
+async fn heard(events: &mut Subscription) -> (Vec<String>, Vec<Mode>) {
+    let (mut warnings, mut modes) = (Vec::new(), Vec::new());
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        match &event.kind {
+            EventKind::Notice(Notice::Warning(text)) => warnings.push(text.clone()),
+            EventKind::Opened(header) if !header.agent.is_main() => modes.push(header.mode),
+            _ => {}
+        }
+    }
+    (warnings, modes)
+}
+
+// proves: A9
+#[tokio::test]
+async fn a_limit_of_types_holds_two_levels_below_it() {
+    let world = world(
+        "agent main\nreply\n  call Agent subagent_type=lead description=d prompt=one\nreply \"done\"\n\
+         agent lead\nreply\n  call Agent subagent_type=scout description=d prompt=two\nreply\n  expect \"kept back\"\n  text \"led\"\n\
+         agent scout\nreply\n  call Agent subagent_type=general-purpose description=d prompt=three\nreply\n\
+         expect \"agents of type `general-purpose` can't be started from here; there are: scout\"\n  text \"kept back\"\n",
+    );
+    world.write(".troupe/agents/lead.md", "---\nname: lead\ndescription: d\ntools: Agent(scout)\n---\nLead.");
+    world.write(".troupe/agents/scout.md", "---\nname: scout\ndescription: d\n---\nLook.");
+    let session = world.start().await;
+    let end = turn(&session, 0, "go").await;
+    assert_eq!((end.text.as_str(), &end.error), ("done", &None));
+    assert!(results(&session).await[0].contains("led"));
+}
+
+// proves: D7, D3
+#[tokio::test]
+async fn an_edit_holds_for_the_next_agent_and_a_fault_is_told_once() {
+    let call = "reply\n  call Agent subagent_type=scout description=d prompt=";
+    let world = world(&format!(
+        "agent main\n{call}one\nreply \"1\"\n{call}two\nreply \"2\"\n{call}three\nreply \"3\"\n\
+         agent scout /one/\nreply\n  call Bash command=true\nreply\n  expect \"no tool\"\n  text \"a\"\n\
+         agent scout /two/\nreply\n  call Bash command=true\nreply \"b\"\n"
+    ));
+    let write =
+        |rest: &str| world.write(".troupe/agents/scout.md", &format!("---\nname: scout\n{rest}\n---\nLook."));
+    write("description: d\ntools: Read");
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    write("description: d\nmodel: opus\neffort: huge");
+    turn(&session, 1, "go").await;
+    assert!(session.definitions().find("scout").is_some());
+    let (warnings, _) = heard(&mut events).await;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].contains("scout.md:5: `effort`: expected low"), "{warnings:?}");
+    write("model: opus");
+    // A broken file says what it last said until it has stood for a moment.
+    let begin = std::time::Instant::now();
+    while session.definitions().find("scout").is_some() {
+        assert!(begin.elapsed() < Duration::from_secs(10));
+        tokio::task::yield_now().await;
+    }
+    turn(&session, 2, "go").await;
+    assert!(heard(&mut events).await.0[0].ends_with("; it is skipped"));
+    let results = results(&session).await;
+    assert!(results[0].starts_with("a\n") && results[1].starts_with("b\n"), "{results:?}");
+    assert!(results[2].contains("there is no agent type `scout`; there are: general-purpose"), "{results:?}");
+}
+
+// proves: D1
+#[tokio::test]
+async fn agents_of_a_host_can_be_started() {
+    let world = world(
+        "agent main\nreply\n  call Agent subagent_type=given description=d prompt=p\nreply \"done\"\nagent given\nreply \"here\"\n",
+    );
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    let agents = json!({"given": {"description": "d", "prompt": "p", "maxTurns": "x"}, "bad": 3});
+    assert!(session.give_definitions(agents.as_object().unwrap()));
+    assert!(session.definitions().names().contains(&"given".to_owned()));
+    turn(&session, 0, "go").await;
+    assert!(results(&session).await[0].contains("here"));
+    let (warnings, _) = heard(&mut events).await;
+    assert!(warnings.iter().any(|text| text.contains("initialize: `given`: `maxTurns`")), "{warnings:?}");
+    assert!(warnings.iter().any(|text| text.contains("`bad`")) && warnings.len() == 2, "{warnings:?}");
+}
+
+// proves: S1
+#[tokio::test]
+async fn a_definition_gets_no_mode_that_the_run_has_no_leave_for() {
+    let script = "agent main\nreply\n  call Agent subagent_type=bold description=d prompt=p\nreply \"done\"\nagent bold\nreply \"here\"\n";
+    for (leave, mode) in [(false, Mode::Default), (true, Mode::BypassPermissions)] {
+        let mut world = world(script);
+        world.config.leave.mode = Some(Mode::Plan);
+        world.config.leave.bypass = leave;
+        world.write(
+            ".troupe/agents/bold.md",
+            "---\nname: bold\ndescription: d\npermissionMode: bypassPermissions\n---\nx",
+        );
+        // A parent that plans gives no more than asking; without it the definition's own counts.
+        for (parent, expected) in [(Mode::Plan, Mode::Default), (Mode::Review, mode)] {
+            world.config.leave.mode = Some(parent);
+            world.journal = Arc::new(troupe_engine::journal::MemoryJournal::default());
+            let session = world.start().await;
+            let mut events = session.subscribe(false);
+            turn(&session, 0, "go").await;
+            assert_eq!(heard(&mut events).await.1, [expected]);
+            session.close(Duration::from_secs(5)).await;
+        }
+    }
+}
+
+// proves: D2
+#[tokio::test]
+async fn an_initial_prompt_stands_before_the_first_one_alone() {
+    let mut world = world("agent main\nreply\n  expect \"Begin.\"\n  text \"1\"\nreply \"2\"\nreply \"3\"\n");
+    world.defs[0].initial_prompt = Some("Begin.".into());
+    let session = world.start().await;
+    turn(&session, 0, "one").await;
+    turn(&session, 1, "two").await;
+    session.close(Duration::from_secs(5)).await;
+    let session = world.resume().await;
+    turn(&session, 2, "three").await;
+    let entries = session.entries(&AgentId::main(), 0).await.unwrap();
+    let persons: Vec<Vec<String>> = entries
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            Body::User { blocks, cause: Some(_), .. } => {
+                Some(blocks.iter().map(|block| text_of(std::slice::from_ref(block))).collect())
+            }
+            _ => None,
+        })
+        .collect();
+    assert_eq!(persons, [vec!["Begin.", "one"], vec!["two"], vec!["three"]]);
+}

@@ -1,0 +1,63 @@
+//! A file for a new agent.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+
+use troupe_core::visible::visible;
+use troupe_engine::load::agents::name_fault;
+use troupe_engine::load::places::OURS;
+use troupe_engine::load::{Env, Places};
+
+use crate::args::AgentsNew;
+use crate::fault::Fault;
+
+/// What its description says until somebody writes one.
+const DESCRIPTION: &str = "Use when …";
+
+/// Writes it; says what to do next.
+///
+/// # Errors
+/// When the name can't be one, the file is there, or it can't be written.
+pub(super) fn write(wish: &AgentsNew, env: &Env) -> Result<String, Fault> {
+    let name = wish.name.trim();
+    if let Some(fault) = name_fault(name) {
+        return Err(Fault::usage(format_args!("{name:?}: {fault}")));
+    }
+    let places = Places::of(env);
+    let folder = if wish.user { places.home.clone() } else { places.project_root().join(OURS) };
+    let path = folder.join("agents").join(format!("{name}.md"));
+    let shown = path.display().to_string();
+    let failed = |error: io::Error| Fault::failed(format_args!("failed to write {shown}: {error}"));
+    let mode = if wish.user { 0o700 } else { 0o777 };
+    DirBuilder::new().recursive(true).mode(mode).create(folder.join("agents")).map_err(failed)?;
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(&path);
+    let mut file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Fault::failed(format_args!("{shown} is there already")).hint("edit it, or choose another name")
+        }
+        _ => failed(error),
+    })?;
+    file.write_all(content(name, wish.description.as_deref()).as_bytes()).map_err(failed)?;
+    let next = if wish.description.is_some() { "its prompt" } else { "its description and its prompt" };
+    Ok(format!(
+        "{}\nWrite {next}, then look at what comes of it: troupe agents show {}\n",
+        visible(&shown),
+        quoted(name)
+    ))
+}
+
+fn content(name: &str, description: Option<&str>) -> String {
+    // As JSON, which every reader of front matter takes, whatever stands in it.
+    let quote = |text: &str| serde_json::Value::from(text).to_string();
+    include_str!("template.md")
+        .replacen("{name}", &quote(name), 1)
+        .replace("{description}", &quote(description.unwrap_or(DESCRIPTION)))
+        .replace("{name}", name)
+}
+
+/// A name as a shell takes it.
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    if plain { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}

@@ -1,0 +1,121 @@
+//! `troupe agents …`, and the flags that bring and choose agents.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::cli::{Permissions, Prompting, Run, Sources};
+
+/// Which agents there are besides files, and which one is the main one.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Agents")]
+pub(crate) struct AgentFlags {
+    /// More agents: {"name": {"description": "…", "prompt": "…"}}, with the fields of agent files.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    pub(crate) agents: Option<String>,
+    /// Run as this agent: its prompt, tools, model and limits.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+}
+
+/// What is to be done about agents.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AgentsWish {
+    #[command(subcommand)]
+    pub(crate) command: Option<AgentsCommand>,
+    #[command(flatten)]
+    pub(crate) list: AgentsList,
+}
+
+/// A command on agents.
+#[derive(Debug, Subcommand)]
+pub(crate) enum AgentsCommand {
+    /// List the agents of this folder: which count, which are shadowed, and what is wrong with files.
+    List(AgentsList),
+    /// Show an agent as it would run: prompt, model, mode, and which tools it gets and why not others.
+    Show(AgentsShow),
+    /// Write a file for a new agent, with a comment on each field.
+    New(AgentsNew),
+}
+
+/// How to list them.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AgentsList {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) given: AgentsGiven,
+}
+
+/// Which one to show.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsShow {
+    /// Its name.
+    pub(crate) name: String,
+    /// How it is to run; else as its definition says.
+    #[arg(long = "as", value_name = "KIND")]
+    pub(crate) life: Option<LifeWord>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) given: AgentsGiven,
+}
+
+/// How an agent runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LifeWord {
+    /// As the main agent.
+    Main,
+    /// A call waits for it.
+    Foreground,
+    /// No call waits for it.
+    Background,
+}
+
+/// The agent to write.
+#[derive(Debug, Args)]
+pub(crate) struct AgentsNew {
+    /// Its name.
+    pub(crate) name: String,
+    /// For you, in every project; else for this project.
+    #[arg(long, conflicts_with = "project")]
+    pub(crate) user: bool,
+    /// For this project.
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// When to use it.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) description: Option<String>,
+}
+
+/// Flags of the run that the answer is about.
+#[derive(Debug, Default, Args)]
+pub(crate) struct AgentsGiven {
+    #[command(flatten)]
+    sources: Sources,
+    /// More agents, as JSON.
+    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
+    agents: Option<String>,
+    /// Another folder to work in.
+    #[arg(long, alias = "addDir", value_name = "DIR", num_args = 1)]
+    add_dir: Vec<PathBuf>,
+    /// Built-in agents and those of flags only.
+    #[arg(long)]
+    bare: bool,
+}
+
+impl AgentsGiven {
+    /// The run with these flags.
+    pub(crate) fn run(&self) -> Run {
+        Run {
+            sources: self.sources.clone(),
+            agents: AgentFlags { agents: self.agents.clone(), agent: None },
+            permissions: Permissions { add_dir: self.add_dir.clone(), ..Permissions::default() },
+            prompting: Prompting { bare: self.bare, ..Prompting::default() },
+            ..Run::default()
+        }
+    }
+}

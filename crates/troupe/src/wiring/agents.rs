@@ -1,0 +1,210 @@
+//! The agents of a run: what is built in, files, flags; and which one is the main one.
+
+use std::sync::Arc;
+
+use troupe_core::catalogue::{Catalogue, DefFault};
+use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::policy::Mode;
+use troupe_core::ports::tool::Tool;
+use troupe_core::visible::visible;
+use troupe_engine::load::agents::{self, Given};
+use troupe_engine::load::variables as var;
+use troupe_engine::load::{AgentFiles, AgentSources, Env, Places, Settings, Sources, Trust, TrustItem};
+use troupe_engine::session::{Ceilings, Definitions};
+use troupe_models::catalog;
+
+use super::{coordinator, definitions, limits, permissions, session, tools, trust};
+use crate::args::Run;
+use crate::fault::{Fault, warn};
+
+/// Faults that are told at the start; `troupe agents` has them all.
+const TOLD: usize = 5;
+
+/// Whether a run reads nothing but what flags name (D12).
+pub(super) fn is_bare(run: &Run, env: &Env) -> bool {
+    run.prompting.bare || env.switch(&var::SIMPLE, !run.is_headless()).unwrap_or_default()
+}
+
+/// Where a run's definitions come from.
+///
+/// # Errors
+/// When a folder that a flag names is none.
+pub(super) fn sources(
+    run: &Run,
+    env: &Env,
+    places: &Places,
+    sources: Sources,
+    trust: Trust,
+) -> Result<AgentSources, Fault> {
+    Ok(AgentSources {
+        places: places.clone(),
+        sources,
+        trust,
+        plugins: Vec::new(),
+        added: permissions::flag_folders(run, env)?,
+        bare: is_bare(run, env),
+    })
+}
+
+/// What a project's definitions want that needs trust.
+///
+/// # Errors
+/// As [`sources`].
+pub(super) fn trust_items(
+    run: &Run,
+    env: &Env,
+    places: &Places,
+    wanted: Sources,
+) -> Result<Vec<TrustItem>, Fault> {
+    Ok(agents::trust_items(&sources(run, env, places, wanted, Trust::UNTRUSTED)?))
+}
+
+/// The agents of a run.
+pub(super) struct Agents {
+    /// The main agent's definition.
+    pub(super) main: Arc<AgentDef>,
+    files: AgentFiles,
+}
+
+impl Agents {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// When `--agents` is no JSON object, or the main agent is to be one that there is none of.
+    pub(super) fn load(
+        run: &Run,
+        env: &Env,
+        settings: &Settings,
+        from: AgentSources,
+        coordinates: bool,
+    ) -> Result<Self, Fault> {
+        let given = match &run.agents.agents {
+            None => Given::default(),
+            Some(text) => agents::given(text, "--agents")
+                .map_err(|bad| Fault::usage(format_args!("failed to {bad}")))?,
+        };
+        let mut builtin = if coordinates {
+            coordinator::definitions()
+        } else {
+            definitions::builtin(env, run.is_headless())
+        };
+        let main = Arc::new(if builtin.is_empty() { AgentDef::default() } else { builtin.remove(0) });
+        let files = AgentFiles::new(from, builtin, given);
+        let main = chosen(run, settings, &files.catalogue())?.unwrap_or(main);
+        Ok(Self { main, files })
+    }
+
+    /// Tells what was wrong.
+    pub(super) fn tell(&self) {
+        let faults = self.files.faults();
+        for fault in faults.iter().take(TOLD) {
+            warn(told(fault));
+        }
+        if faults.len() > TOLD {
+            warn(format_args!(
+                "{} more faults of agent definitions: see `troupe agents`",
+                faults.len() - TOLD
+            ));
+        }
+    }
+
+    /// The model that the main agent's definition names.
+    pub(super) fn model(&self) -> Option<&str> {
+        match &self.main.model {
+            ModelChoice::Named(name) => Some(name),
+            ModelChoice::Inherit => None,
+        }
+    }
+
+    /// What the engine takes.
+    pub(super) fn into_definitions(self) -> Definitions {
+        Definitions::of_files(self.main, self.files)
+    }
+}
+
+fn told(fault: &DefFault) -> String {
+    // What stands in a file must pass for no line of ours.
+    visible(&format!("agent definition {fault}{}", if fault.used { "" } else { "; it is skipped" }))
+}
+
+/// The agent that a flag or a setting makes the main one.
+fn chosen(run: &Run, settings: &Settings, catalogue: &Catalogue) -> Result<Option<Arc<AgentDef>>, Fault> {
+    let setting = settings.value(&["agent"]);
+    let setting = setting.as_ref().and_then(|value| value.as_str()).filter(|name| !name.trim().is_empty());
+    let (name, from) = match (&run.agents.agent, setting) {
+        (Some(name), _) => (name.as_str(), "--agent"),
+        (None, Some(name)) => (name, "the setting `agent`"),
+        (None, None) => return Ok(None),
+    };
+    match catalogue.find(name) {
+        Some(def) => Ok(Some(Arc::clone(def))),
+        None => Err(unknown(name, catalogue).hint(format!("{from} names it"))),
+    }
+}
+
+/// There is no such agent.
+pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Fault {
+    let names = catalogue.names();
+    let list = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let mut fault = Fault::failed(format_args!("there is no agent `{name}`; there are: {list}"));
+    for skipped in catalogue.faults.iter().filter(|fault| !fault.used).take(TOLD) {
+        fault = fault.hint(visible(&format!("a definition is skipped: {skipped}")));
+    }
+    fault
+}
+
+/// What there is in a folder, without a session.
+pub(crate) struct AgentsHere {
+    pub(crate) catalogue: Arc<Catalogue>,
+    /// The main agent's definition.
+    pub(crate) main: Arc<AgentDef>,
+    /// All tools.
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Those that rules leave.
+    pub(crate) pool: Filter,
+    /// The mode that a session starts in.
+    pub(crate) mode: Mode,
+    pub(crate) ceilings: Ceilings,
+    /// The session's model.
+    pub(crate) model: String,
+    /// The model of all sub-agents, where one is set.
+    pub(crate) subagent_model: Option<String>,
+    pub(crate) places: Places,
+    pub(crate) home: Option<std::path::PathBuf>,
+}
+
+/// Finds out, as a session does. What is wrong with definitions is in the catalogue.
+///
+/// # Errors
+/// When a session would not start either.
+pub(crate) fn agents_here(run: &Run, env: Env) -> Result<AgentsHere, Fault> {
+    let places = Places::of(&env);
+    let wanted = session::sources(run)?;
+    let found = trust::unasked(run, &places, &env, wanted)?;
+    let settings = found.settings;
+    let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
+    let from = sources(run, &env, &places, wanted, found.trust)?;
+    let agents = Agents::load(run, &env, &settings, from, false)?;
+    let allowed = settings.permissions();
+    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
+    let pool = tools::pool(None, is_bare(run, &env), denied);
+    let usual = session::default_model(&env, &settings);
+    Ok(AgentsHere {
+        catalogue: agents.files.catalogue(),
+        model: agents.model().map_or(usual, str::to_owned),
+        main: agents.main,
+        // No command is run here, so no sandbox is tried out.
+        tools: tools::builtin(&env, &settings, troupe_tools::shell::sandbox::Sandboxing::Off),
+        pool,
+        mode: allowed.default_mode.map(|mode| mode.value).unwrap_or_default(),
+        ceilings: limits::find(run, &env, &settings).ceilings,
+        subagent_model: session::subagent_model(&env),
+        home: env.home,
+        places,
+    })
+}
+
+/// The id that a model's name stands for.
+pub(crate) fn model_id(name: &str) -> String {
+    catalog::resolve(name).to_owned()
+}
