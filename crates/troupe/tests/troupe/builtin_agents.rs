@@ -6,7 +6,8 @@ use crate::stage::{Stage, end};
 
 /// Everything that was kept of the sessions: transcripts, and what is kept beside them.
 fn kept(stage: &Stage, ending: &str) -> String {
-    let mut folders = vec![stage.path("home/.troupe/projects")];
+    // A host's sessions lie in the ecosystem's folder.
+    let mut folders = vec![stage.path("home/.troupe/projects"), stage.path("home/.claude/projects")];
     let mut files: Vec<PathBuf> = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
@@ -26,8 +27,8 @@ fn kept(stage: &Stage, ending: &str) -> String {
 #[test]
 fn the_guide_reads_the_programs_own_documentation_unless_a_host_started_it() {
     let stage = Stage::new();
-    let script = "agent main\nreply\ncall Agent subagent_type=claude-code-guide description=\"ask\" prompt=\"What is dontAsk?\"\n\
-                  reply \"over\"\nagent guide\nreply\ncall Docs find=\"dontask mode\"\nreply \"told\"\n";
+    let script = "agent main\nreply\ncall Agent subagent_type=claude-code-guide description=\"ask\" prompt=\"Which modes are there?\"\n\
+                  reply \"over\"\nagent guide\nreply\ncall Docs find=\"bypasspermissions mode\"\nreply \"told\"\n";
     let ended = stage.play(script, &["-p", "hi"]);
     assert_eq!(ended.clean(), "over\n");
     let told = kept(&stage, ".jsonl");
@@ -37,9 +38,7 @@ fn the_guide_reads_the_programs_own_documentation_unless_a_host_started_it() {
     let ended = end(hosted.scripted(script).args(["-p", "hi"]).env("CLAUDE_AGENT_SDK_VERSION", "1"));
     assert_eq!(ended.out, "over\n", "{ended:?}");
     let told = kept(&hosted, ".jsonl");
-    let none = "there is no agent type `claude-code-guide`";
-    // A host's sessions lie elsewhere.
-    assert!(!told.contains("permissions:") && (told.is_empty() || told.contains(none)), "{told}");
+    assert!(told.contains("there is no agent type `claude-code-guide`"), "{told}");
 }
 
 // proves: D6
