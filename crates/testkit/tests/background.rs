@@ -445,7 +445,7 @@ impl Lead {
                 }
             }
             None if request.replies.is_multiple_of(3) => {
-                script.push_str("reply\n  call Glob pattern=\"*\"\n")
+                script.push_str("reply\n  call Glob pattern=\"*\"\n");
             }
             None => script.push_str("reply \"noted\"\n"),
         }
