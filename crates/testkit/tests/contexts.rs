@@ -98,7 +98,8 @@ fn custom(name: &str, when: &str) -> AgentDef {
 fn changing(main: AgentDef, defs: &[AgentDef]) -> (Definitions, Arc<Mutex<Arc<Catalogue>>>) {
     let now = Arc::new(Mutex::new(Arc::new(Catalogue::of(defs.iter().cloned(), Vec::new()))));
     let read = Arc::clone(&now);
-    (Definitions { main: Arc::new(main), read: Arc::new(move || Arc::clone(&read.lock().unwrap())) }, now)
+    let read = Arc::new(move || Arc::clone(&read.lock().unwrap()));
+    (Definitions { main: Arc::new(main), read, give: None }, now)
 }
 
 // proves: D6, X5

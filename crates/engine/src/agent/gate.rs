@@ -73,7 +73,7 @@ impl Actor {
         let mut access = touched(&**tool, &place, input)
             .map_err(|bad| Box::new(fault(&format!("{}: {bad}. Nothing was done.", spec.name))))?;
         if tool.spawns() {
-            types::meant(&mut access, &self.shared.parts.defs.catalogue());
+            types::meant(&mut access, &self.shared.catalogue());
         }
         self.name_fork(&**tool, input, &mut access);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })

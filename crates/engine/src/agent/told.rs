@@ -28,7 +28,7 @@ pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]
         let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
         matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
     };
-    Some(AgentList::new(&shared.parts.defs.catalogue(), def, is_denied))
+    Some(AgentList::new(&shared.catalogue(), def, is_denied))
 }
 
 impl Actor {

@@ -99,7 +99,7 @@ pub(super) fn agent(
 
 /// Writes the end into the log of agents; it is for people, and nobody misses it for long.
 async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
-    let catalogue = shared.parts.defs.catalogue();
+    let catalogue = shared.catalogue();
     let run = agent_log::Run {
         header: &row.header,
         envelope,

@@ -139,6 +139,8 @@ fn all() -> AgentDef {
             json!({"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./check"}]}]}),
         ),
         color: Some(Color::Purple),
+        writes: troupe_core::def::Writes::default(),
+        verdict: false,
         source: Source::Flag,
     }
 }

@@ -131,7 +131,7 @@ fn can_read(shared: &Shared, agent: &Row) -> bool {
     if header.parent.is_none() {
         return shared.main_pool().iter().any(|tool| *tool.spec().name == *"Read");
     }
-    let Some(def) = shared.parts.defs.catalogue().find(&header.definition).cloned() else { return false };
+    let Some(def) = shared.catalogue().find(&header.definition).cloned() else { return false };
     let life = if header.background { Life::Background } else { Life::Foreground };
     let mode = agent.state().mode;
     let at = Standing { life, depth: header.depth, most_depth: shared.config.ceilings.depth, mode };
