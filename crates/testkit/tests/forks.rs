@@ -296,7 +296,8 @@ async fn over_two_hundred_requests_with_reminders_each_extends_the_one_before() 
     for number in 0..200 {
         let _ = match number % 20 {
             19 => writeln!(script, "reply \"done {number}\""),
-            _ => writeln!(script, "reply\n  think \"hm {number}\"\n  call Glob pattern=*"),
+            // Each another one: an agent that goes in circles is stopped.
+            _ => writeln!(script, "reply\n  think \"hm {number}\"\n  call Glob pattern=*{number}"),
         };
     }
     let (_world, recorder, session, _events) = forked(&script, &[]).await;

@@ -203,7 +203,7 @@ async fn a_list_of_types_binds_at_every_depth() {
     let all = heard(&mut events).await;
     let refused = all.iter().filter(|(_, kind)| match kind {
         EventKind::Appended(entry) => {
-            results(&[Arc::clone(entry)]).iter().any(|text| text.contains("these may: Explore, Scene"))
+            results(&[Arc::clone(entry)]).iter().any(|text| text.contains("can't be started from here; there are: Explore, scene"))
         }
         _ => false,
     });

@@ -20,6 +20,8 @@ impl Actor {
     /// Makes calls again that were judged and recorded as started by an earlier process.
     pub(super) async fn call_again(&mut self, calls: Vec<OpenCall>) -> Result<(), Halt> {
         self.say(EventKind::Phase(Phase::Calling));
+        // One of them may be a call for a fork.
+        let _offering = self.offer_forks(self.pool.iter().map(|tool| &**tool));
         let mut batch = Batch::new(calls, self.token.child_token());
         for at in 0..batch.calls.len() {
             let call = batch.calls[at].clone();

@@ -73,6 +73,13 @@ impl Revived {
         let waited = run == 1 && header.call.as_ref().is_some_and(|call| owner.open.contains(call));
         // A later run comes of a message, and no call waits for it.
         let sent_off = run > 1 || owner.sent_off.contains_key(&id);
+        if let Some(end) = found.last_end.as_ref().filter(|_| !found.cut)
+            && let Some(row) = shared.row(&above)
+            && header.call.as_ref().is_some_and(|call| owner.of_this_run.contains(call))
+        {
+            // What it can tell of its agents outlasts the program.
+            row.child_ended(&header.address, end);
+        }
         let outcome = match &found.last_end {
             Some(end) if !found.cut => Outcome::Agent(Box::new(end.clone())),
             // An owner that does not go on waits for nobody.

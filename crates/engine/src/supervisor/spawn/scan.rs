@@ -51,6 +51,8 @@ impl Found {
 pub(super) struct Owner {
     /// Its calls without a result that are to get one.
     pub(super) open: HashSet<CallId>,
+    /// Its calls since its last run ended.
+    pub(super) of_this_run: HashSet<CallId>,
     /// Jobs that go on without their call, and what they are for people.
     pub(super) sent_off: HashMap<JobId, (CallId, String)>,
 }
@@ -114,8 +116,22 @@ impl Scan {
             (job, (call, title))
         };
         let sent_off = told.sent_off.into_iter().map(title).collect();
-        self.owners.insert(agent, Owner { open, sent_off });
+        let of_this_run = of_this_run(transcript);
+        self.owners.insert(agent, Owner { open, of_this_run, sent_off });
     }
+}
+
+fn of_this_run(transcript: &Transcript) -> HashSet<CallId> {
+    let run = transcript.entries().iter().rev().take_while(|entry| !matches!(entry.body, Body::Closed(_)));
+    let mut calls = HashSet::new();
+    for entry in run {
+        let Body::Assistant { blocks, .. } = &entry.body else { continue };
+        calls.extend(blocks.iter().filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id.clone()),
+            _ => None,
+        }));
+    }
+    calls
 }
 
 /// What a call was, in a person's words.
