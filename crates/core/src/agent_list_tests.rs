@@ -1,3 +1,5 @@
+//! The list of agent types: what is told, and when.
+
 use std::sync::Arc;
 
 use super::*;

@@ -202,9 +202,9 @@ async fn a_list_of_types_binds_at_every_depth() {
     say(&session, 0, "go").await;
     let all = heard(&mut events).await;
     let refused = all.iter().filter(|(_, kind)| match kind {
-        EventKind::Appended(entry) => {
-            results(&[Arc::clone(entry)]).iter().any(|text| text.contains("can't be started from here; there are: Explore, scene"))
-        }
+        EventKind::Appended(entry) => results(&[Arc::clone(entry)])
+            .iter()
+            .any(|text| text.contains("can't be started from here; there are: Explore, scene")),
         _ => false,
     });
     let refused: Vec<bool> = refused.map(|(agent, _)| agent.is_main()).collect();

@@ -1,3 +1,5 @@
+//! What the lenient reader makes of front matter.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fmt::Write as _;

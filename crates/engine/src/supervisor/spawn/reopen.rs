@@ -59,7 +59,10 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
         kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
-    let account = Account::new(above.as_ref().map(|row| Arc::clone(&row.account)), def.limits);
+    let account = Account::new(
+        above.as_ref().map(|row| Arc::clone(&row.account)),
+        def.limits.tighter(shared.config.guards.each),
+    );
     rebook(shared, &transcript, &account);
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
     drain.restore(&transcript).await.map_err(StoreError::from)?;

@@ -161,7 +161,8 @@ fn account(shared: &Shared, loaded: &Loaded, parent: &Row) -> Arc<Account> {
     if let Some(account) = shared.directory.known(&loaded.header.agent).and_then(|known| known.account) {
         return account;
     }
-    let account = Account::new(Some(Arc::clone(&parent.account)), loaded.def.limits);
+    let limits = loaded.def.limits.tighter(shared.config.guards.each);
+    let account = Account::new(Some(Arc::clone(&parent.account)), limits);
     for entry in loaded.transcript.entries() {
         if let Body::Assistant { model, usage, .. } = &entry.body {
             let price = shared.parts.model.info(model).price;
