@@ -3,6 +3,7 @@
 
 mod bubblewrap;
 mod git;
+mod handover;
 mod init;
 pub mod parent;
 mod placeholder;

@@ -9,7 +9,7 @@ use crate::{Network, Policy, WrapError};
 /// The program that enforces it.
 #[cfg(target_os = "macos")]
 pub(crate) const PROGRAM: &str = "/usr/bin/sandbox-exec";
-/// The profile's parameter for the port of the forwarder.
+/// The profile's parameter for the port of the proxy.
 pub(crate) const PORT: &str = "PORT";
 
 /// What every program needs, and reading. The last rule that fits a call holds.

@@ -269,6 +269,9 @@ impl Job {
         if status.is_none() {
             *status = child.wait().await.ok();
         }
+        if group.walls_end().await {
+            return;
+        }
         let mut pause = ENDING_POLL;
         while group.is_alive() || (!group_only && group.has_marked().await) {
             sleep(pause).await;

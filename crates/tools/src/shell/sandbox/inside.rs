@@ -9,7 +9,7 @@ use troupe_core::ids::{AgentId, CallId, QuestionId};
 use troupe_core::policy::{Answer, Asker, Question, ReasonKind};
 use troupe_core::ports::supervisor::Supervisor;
 use troupe_core::ports::tool::Place;
-use troupe_sandbox::proxy::{Ask, Proxy, Refusal, Rules, Target};
+use troupe_sandbox::proxy::{Ask, End, Proxy, Refusal, Rules, Target};
 use troupe_sandbox::{Network, Policy, Walled};
 
 use super::{Refused, ShellSandbox};
@@ -120,6 +120,11 @@ impl Inside {
             command.env_remove(name);
         }
         command
+    }
+
+    /// The end of all its processes.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.proxy.as_ref().map(Proxy::end)
     }
 
     /// What is to be told of its refusals once it has ended.
