@@ -13,6 +13,7 @@ mod probe;
 pub mod proxy;
 mod seatbelt;
 mod secrets;
+mod seen;
 mod signal;
 mod standard;
 mod wall;

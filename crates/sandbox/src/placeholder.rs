@@ -42,10 +42,13 @@ struct Folder {
 
 /// Whether a path is a placeholder, and not what its name says.
 pub fn is_placeholder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| {
-        let file = || found.len() == ITSELF.len() as u64 && fs::read(path).is_ok_and(|text| text == ITSELF);
-        found.mtime() == MARK && (found.is_dir() || found.is_file() && file())
-    })
+    fs::symlink_metadata(path).is_ok_and(|found| is_mark(path, &found))
+}
+
+/// The same of what was found there.
+pub(crate) fn is_mark(path: &Path, found: &fs::Metadata) -> bool {
+    let file = || found.len() == ITSELF.len() as u64 && fs::read(path).is_ok_and(|text| text == ITSELF);
+    found.mtime() == MARK && (found.is_dir() || found.is_file() && file())
 }
 
 impl Hold {
@@ -60,12 +63,7 @@ impl Hold {
         if known.is_none() {
             self.folders.push(Folder::lock(parent).map_err(failed)?);
         }
-        let folder = &mut self.folders[at];
-        let stands = folder.place(Path::new(name)).map_err(failed)?;
-        if stands && is_placeholder(path) {
-            folder.names.push(name.into());
-        }
-        Ok(stands)
+        self.folders[at].place(Path::new(name)).map_err(failed)
     }
 }
 
@@ -83,14 +81,20 @@ impl Folder {
         Err(io::Error::other("another program has locked the folder"))
     }
 
-    fn place(&self, name: &Path) -> io::Result<bool> {
+    fn place(&mut self, name: &Path) -> io::Result<bool> {
         let made = if name == Path::new(COMMON) { self.file(name) } else { self.folder(name) };
         match made {
-            Ok(()) | Err(Errno::EXIST) => Ok(true),
+            Ok(()) => self.names.push(name.into()),
+            Err(Errno::EXIST) => {
+                if is_placeholder(&self.path.join(name)) {
+                    self.names.push(name.into());
+                }
+            }
             // The command has no more rights than this program.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
+        Ok(true)
     }
 
     fn folder(&self, name: &Path) -> rustix::io::Result<()> {
@@ -114,10 +118,10 @@ impl Folder {
             return;
         }
         for name in &self.names {
-            let path = self.path.join(name);
-            if is_placeholder(&path) {
+            if is_placeholder(&self.path.join(name)) {
+                let kind = if name == Path::new(COMMON) { AtFlags::empty() } else { AtFlags::REMOVEDIR };
                 // What is not empty any more is none.
-                let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+                let _ = rustix::fs::unlinkat(&self.open, name, kind);
             }
         }
     }
