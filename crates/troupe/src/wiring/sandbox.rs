@@ -13,7 +13,7 @@ use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings};
 use troupe_sandbox::proxy::{Domains, Pattern, Upstream};
 use troupe_sandbox::{Names, Policy, Sandbox, Unavailable, Workspace};
-use troupe_tools::shell::sandbox::{Excluded, NetworkRules, Sandboxing, ShellSandbox, temp_in};
+use troupe_tools::shell::sandbox::{Excluded, NetworkRules, Policies, Sandboxing, ShellSandbox, temp_in};
 use troupe_wire::headless::SandboxState;
 
 use super::state;
@@ -134,7 +134,7 @@ impl Fence {
         let (fence, temp) = (self.clone(), temp_in(&folder));
         ShellSandbox {
             sandbox,
-            policy: Arc::new(move |place| fence.policy(place, &shown, Some(&temp))),
+            policies: Policies::new(move |place| fence.policy(place, &shown, Some(&temp))),
             network,
             withheld: var::secret_names().collect(),
             folder,

@@ -51,7 +51,7 @@ impl Plan {
     /// Why it can't be done; the command must not run then.
     pub(crate) fn build(self, program: &Path, args: &[std::ffi::OsString]) -> Result<Inside, String> {
         let Self { sandbox, place, prologue, door } = self;
-        let mut policy = (sandbox.policy)(&place);
+        let mut policy = sandbox.policies.take(&place);
         policy.writable.extend(prologue);
         let proxy = if sandbox.has_network() {
             let network = &sandbox.network;

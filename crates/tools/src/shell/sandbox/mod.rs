@@ -3,6 +3,7 @@
 
 mod excluded;
 mod inside;
+mod policies;
 mod refused;
 
 use std::fmt;
@@ -13,10 +14,11 @@ use serde_json::Value;
 use troupe_core::policy::{Command, Walls};
 use troupe_core::ports::tool::Place;
 use troupe_sandbox::proxy::{Domains, Upstream};
-use troupe_sandbox::{Policy, Sandbox, Wall};
+use troupe_sandbox::{Sandbox, Wall};
 
 pub use excluded::Excluded;
 pub(super) use inside::{Door, Inside, Plan};
+pub use policies::Policies;
 pub(super) use refused::Refused;
 
 /// Whether commands run in a sandbox.
@@ -31,15 +33,12 @@ pub enum Sandboxing {
     Refused(String),
 }
 
-/// What a command may touch, by where it is run. Its network is [`ShellSandbox::network`]'s.
-pub type PolicyAt = Arc<dyn Fn(&Place) -> Policy + Send + Sync>;
-
 /// The sandbox around commands.
 pub struct ShellSandbox {
     /// The walls of this machine.
     pub sandbox: Sandbox,
     /// What a command may touch.
-    pub policy: PolicyAt,
+    pub policies: Policies,
     /// What it may reach. Behind a wall that can't lead to a proxy ([`Wall::Landlock`]), nothing.
     pub network: NetworkRules,
     /// Variables that commands in it do not get: the harness's own keys.
@@ -129,7 +128,7 @@ impl ShellSandbox {
             Side::Left => Walls::Left,
             Side::Excluded => Walls::None,
             Side::Inside => {
-                let holds = || self.sandbox.holds(&(self.policy)(at));
+                let holds = || self.policies.judge(at, |policy| self.sandbox.holds(policy));
                 Walls::Sandbox { free: self.auto_allow && holds() }
             }
         }
