@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -22,8 +23,10 @@ const MARK: i64 = 1_000_000_001;
 const COMMON: &str = "commondir";
 /// "This folder itself".
 const ITSELF: &[u8] = b".\n";
-/// How often the lock is tried. A sweep takes microseconds.
-const TRIES: usize = 10_000;
+/// How long the lock is waited for. A sweep takes a millisecond, more on a busy machine.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
+/// How long between two tries.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What stands on the disk for as long as a command runs. Dropped, it is swept away.
 #[derive(Debug, Default)]
@@ -71,10 +74,11 @@ impl Folder {
     fn lock(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-        for _ in 0..TRIES {
+        let start = Instant::now();
+        while start.elapsed() < LOCK_LIMIT {
             match rustix::fs::flock(&open, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(Self { path: path.to_owned(), open, names: Vec::new() }),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::yield_now(),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::park_timeout(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
@@ -156,6 +160,23 @@ mod tests {
         assert!(is_placeholder(&path), "the second still needs it");
         drop(two);
         assert!(!path.exists());
+    }
+
+    // proves: F165
+    #[test]
+    fn a_sweep_that_takes_long_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let sweeping = File::open(dir.path()).unwrap();
+        rustix::fs::flock(&sweeping, FlockOperation::LockExclusive).unwrap();
+        let path = dir.path().join(".mcp.json");
+        let waiting = std::thread::spawn(move || Hold::default().place(&path));
+        // Longer than the most that a thread spins before it sleeps.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(50) {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        drop(sweeping);
+        assert!(waiting.join().unwrap().unwrap());
     }
 
     // proves: F165

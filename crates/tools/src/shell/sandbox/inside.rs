@@ -122,6 +122,12 @@ impl Inside {
         command
     }
 
+    /// Takes the walls down, once all has ended.
+    pub(crate) async fn take_down(self) {
+        let sandbox = Arc::clone(&self.sandbox);
+        sandbox.sweeps.add(self).await;
+    }
+
     /// The end of all its processes.
     pub(crate) fn end(&self) -> Option<End> {
         self.proxy.as_ref().map(Proxy::end)

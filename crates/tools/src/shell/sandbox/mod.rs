@@ -5,6 +5,7 @@ mod excluded;
 mod inside;
 mod policies;
 mod refused;
+mod sweeps;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,7 @@ pub use excluded::Excluded;
 pub(super) use inside::{Door, Inside, Plan};
 pub use policies::Policies;
 pub(super) use refused::Refused;
+pub use sweeps::Sweeps;
 
 /// Whether commands run in a sandbox.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,8 @@ pub struct ShellSandbox {
     pub allow_unsandboxed: bool,
     /// Commands that run outside.
     pub excluded: Excluded,
+    /// Walls that are being taken down.
+    pub sweeps: Sweeps,
     /// What is refused and not worth a word: the start of a command (`*`: any), and pieces of what was refused.
     pub ignored: Vec<(String, Vec<String>)>,
 }
@@ -98,6 +102,14 @@ impl Sandboxing {
         match self {
             Self::On(sandbox) if sandbox.side(input, parsed) == Side::Inside => Some(Arc::clone(sandbox)),
             Self::On(_) | Self::Off | Self::Refused(_) => None,
+        }
+    }
+
+    /// Waits until nothing of earlier commands' walls is left, for a command outside of them.
+    pub(super) async fn settle(&self) {
+        match self {
+            Self::On(sandbox) => sandbox.sweeps.done().await,
+            Self::Off | Self::Refused(_) => {}
         }
     }
 
