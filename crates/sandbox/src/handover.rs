@@ -31,13 +31,21 @@ pub(crate) struct Handover {
 
 /// Gives it to who listens on `socket`.
 pub(crate) fn give(socket: &Path, listener: &TcpListener, first: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let stream = UnixStream::connect(socket)?;
+    send(UnixStream::connect(socket)?, listener, first)
+}
+
+/// Gives it by a connection.
+pub(crate) fn send(
+    stream: impl AsFd,
+    listener: &TcpListener,
+    first: Option<BorrowedFd<'_>>,
+) -> io::Result<()> {
     let given: Vec<BorrowedFd<'_>> = [listener.as_fd()].into_iter().chain(first).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     control.push(SendAncillaryMessage::ScmRights(&given));
     // A message of no bytes would be none.
-    sendmsg(&stream, &[IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
+    sendmsg(stream, &[IoSlice::new(&[0])], &mut control, SendFlags::empty())?;
     Ok(())
 }
 

@@ -165,8 +165,9 @@ async fn listener(socket: UnixListener, told: Told) -> io::Result<TcpListener> {
     let (stream, _) = socket.accept().await?;
     // The command itself has nothing to give.
     drop(socket);
-    stream.readable().await?;
-    let Handover { listener, first } = stream.try_io(Interest::READABLE, || handover::take(&stream))?;
+    // The init may be between its connection and its message for a while.
+    let Handover { listener, first } =
+        stream.async_io(Interest::READABLE, || handover::take(&stream)).await?;
     if let Some(first) = first {
         told.tell(first);
     }

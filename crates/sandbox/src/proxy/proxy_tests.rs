@@ -397,3 +397,22 @@ async fn a_dropped_proxy_leaves_neither_socket_nor_connection() {
     assert_eq!(all(&mut server).await, "");
     assert!(!socket.exists() && folder.path().exists());
 }
+
+#[tokio::test]
+async fn a_listener_that_is_slow_to_come_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start_with(&folder.path().join("proxy.sock"), Rules::default(), names()).unwrap();
+    let stream = tokio::net::UnixStream::connect(proxy.socket()).await.unwrap();
+    // The proxy has taken the connection as soon as nobody listens there any more.
+    while tokio::net::UnixStream::connect(proxy.socket()).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    stream.writable().await.unwrap();
+    handover::send(&stream, &listener, None).unwrap();
+    drop(listener);
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(b"GET http://a.example/ HTTP/1.1\r\n\r\n").await.unwrap();
+    assert!(all(&mut client).await.starts_with("HTTP/1.1 403 "));
+}
