@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::init::{Args, Run};
-use crate::plan::{Access, Mount, plan, resolve};
+use crate::plan::{Access, Mount, plan};
+use crate::seen::Seen;
 use crate::{Network, Policy, Wall, Walled, WrapError};
 
 /// Where the program is looked for. Not along `PATH`, which may lead into a workspace.
@@ -51,7 +52,9 @@ impl Bubblewrap {
         };
         let mut whole = policy.clone();
         whole.writable.extend(policy.temp.clone());
-        let (mounts, hold) = plan(&whole, base(policy.temp.as_deref(), [Some(init), program])?)?;
+        let mut seen = Seen::default();
+        let base = base(policy.temp.as_deref(), [Some(init), program], &mut seen)?;
+        let (mounts, hold) = plan(&whole, base, &mut seen)?;
         let root = rustix::process::geteuid().is_root();
         let proc = PROC.iter().map(PathBuf::from).filter(|path| path.exists()).collect();
         let mut args = self.args(&mounts, &Frame { root, proc, network: &policy.network, cwd });
@@ -123,15 +126,15 @@ fn with(mounts: &[Mount], access: Access) -> Vec<PathBuf> {
 }
 
 /// The machine as it is, without its sockets and other people's temporary files.
-fn base(temp: Option<&Path>, programs: [Option<&Path>; 2]) -> Result<Vec<Mount>, WrapError> {
+fn base(temp: Option<&Path>, programs: [Option<&Path>; 2], seen: &mut Seen) -> Result<Vec<Mount>, WrapError> {
     let mut mounts = vec![Mount::folder("/", Access::Shown)];
     let mut private = Vec::new();
     for path in SOCKETS {
-        let real = resolve(Path::new(path))?;
-        if !real.is_dir() {
+        let real = seen.resolve(Path::new(path))?;
+        if !seen.is_folder(&real) {
             continue;
         }
-        let source = temp.filter(|_| *path == TEMP).map(resolve).transpose()?;
+        let source = temp.filter(|_| *path == TEMP).map(|temp| seen.resolve(temp)).transpose()?;
         let access = if source.is_some() { Access::Writable } else { Access::Private };
         private.push(real.clone());
         mounts.push(Mount { source, ..Mount::folder(real, access) });

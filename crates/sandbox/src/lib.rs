@@ -3,6 +3,7 @@
 
 mod bubblewrap;
 mod git;
+mod handover;
 mod init;
 pub mod parent;
 mod placeholder;
@@ -12,6 +13,7 @@ mod probe;
 pub mod proxy;
 mod seatbelt;
 mod secrets;
+mod seen;
 mod signal;
 mod standard;
 mod wall;

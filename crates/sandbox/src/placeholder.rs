@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps};
 use rustix::io::Errno;
@@ -22,8 +23,10 @@ const MARK: i64 = 1_000_000_001;
 const COMMON: &str = "commondir";
 /// "This folder itself".
 const ITSELF: &[u8] = b".\n";
-/// How often the lock is tried. A sweep takes microseconds.
-const TRIES: usize = 10_000;
+/// How long the lock is waited for. A sweep takes a millisecond, more on a busy machine.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
+/// How long between two tries.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// What stands on the disk for as long as a command runs. Dropped, it is swept away.
 #[derive(Debug, Default)]
@@ -42,10 +45,13 @@ struct Folder {
 
 /// Whether a path is a placeholder, and not what its name says.
 pub fn is_placeholder(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|found| {
-        let file = || found.len() == ITSELF.len() as u64 && fs::read(path).is_ok_and(|text| text == ITSELF);
-        found.mtime() == MARK && (found.is_dir() || found.is_file() && file())
-    })
+    fs::symlink_metadata(path).is_ok_and(|found| is_mark(path, &found))
+}
+
+/// The same of what was found there.
+pub(crate) fn is_mark(path: &Path, found: &fs::Metadata) -> bool {
+    let file = || found.len() == ITSELF.len() as u64 && fs::read(path).is_ok_and(|text| text == ITSELF);
+    found.mtime() == MARK && (found.is_dir() || found.is_file() && file())
 }
 
 impl Hold {
@@ -60,12 +66,7 @@ impl Hold {
         if known.is_none() {
             self.folders.push(Folder::lock(parent).map_err(failed)?);
         }
-        let folder = &mut self.folders[at];
-        let stands = folder.place(Path::new(name)).map_err(failed)?;
-        if stands && is_placeholder(path) {
-            folder.names.push(name.into());
-        }
-        Ok(stands)
+        self.folders[at].place(Path::new(name)).map_err(failed)
     }
 }
 
@@ -73,24 +74,31 @@ impl Folder {
     fn lock(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let open = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-        for _ in 0..TRIES {
+        let start = Instant::now();
+        while start.elapsed() < LOCK_LIMIT {
             match rustix::fs::flock(&open, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(Self { path: path.to_owned(), open, names: Vec::new() }),
-                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::yield_now(),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => std::thread::park_timeout(PAUSE),
                 Err(error) => return Err(error.into()),
             }
         }
         Err(io::Error::other("another program has locked the folder"))
     }
 
-    fn place(&self, name: &Path) -> io::Result<bool> {
+    fn place(&mut self, name: &Path) -> io::Result<bool> {
         let made = if name == Path::new(COMMON) { self.file(name) } else { self.folder(name) };
         match made {
-            Ok(()) | Err(Errno::EXIST) => Ok(true),
+            Ok(()) => self.names.push(name.into()),
+            Err(Errno::EXIST) => {
+                if is_placeholder(&self.path.join(name)) {
+                    self.names.push(name.into());
+                }
+            }
             // The command has no more rights than this program.
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
-            Err(error) => Err(error.into()),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(false),
+            Err(error) => return Err(error.into()),
         }
+        Ok(true)
     }
 
     fn folder(&self, name: &Path) -> rustix::io::Result<()> {
@@ -114,10 +122,10 @@ impl Folder {
             return;
         }
         for name in &self.names {
-            let path = self.path.join(name);
-            if is_placeholder(&path) {
+            if is_placeholder(&self.path.join(name)) {
+                let kind = if name == Path::new(COMMON) { AtFlags::empty() } else { AtFlags::REMOVEDIR };
                 // What is not empty any more is none.
-                let _ = if path.is_dir() { fs::remove_dir(path) } else { fs::remove_file(path) };
+                let _ = rustix::fs::unlinkat(&self.open, name, kind);
             }
         }
     }
@@ -152,6 +160,23 @@ mod tests {
         assert!(is_placeholder(&path), "the second still needs it");
         drop(two);
         assert!(!path.exists());
+    }
+
+    // proves: F165
+    #[test]
+    fn a_sweep_that_takes_long_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let sweeping = File::open(dir.path()).unwrap();
+        rustix::fs::flock(&sweeping, FlockOperation::LockExclusive).unwrap();
+        let path = dir.path().join(".mcp.json");
+        let waiting = std::thread::spawn(move || Hold::default().place(&path));
+        // Longer than the most that a thread spins before it sleeps.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(50) {
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        drop(sweeping);
+        assert!(waiting.join().unwrap().unwrap());
     }
 
     // proves: F165

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Signal};
 
 use crate::bubblewrap::{self, Bubblewrap};
 use crate::init::{Args, Run, STANDS};
+use crate::seen::Seen;
 use crate::{Network, Policy, Wall, Walled, WrapError, plan, seatbelt};
 
 /// How long all runs of a probe may take together.
@@ -134,7 +135,7 @@ impl Sandbox {
             Kind::Bubblewrap(bubblewrap) => return bubblewrap.wrap(&self.init, policy, inner.run, cwd),
             // The proxy can't be the only way out here, so there is none.
             Kind::Landlock => {
-                inner.writable = plan::existing(&inner.writable)?;
+                inner.writable = Seen::default().existing(&inner.writable)?;
                 if policy.network != Network::Open {
                     inner.network = Network::Closed;
                 }

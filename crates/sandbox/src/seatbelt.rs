@@ -3,13 +3,14 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use crate::plan::{Access, Mount, resolve};
+use crate::plan::{Access, Mount};
+use crate::seen::Seen;
 use crate::{Network, Policy, WrapError};
 
 /// The program that enforces it.
 #[cfg(target_os = "macos")]
 pub(crate) const PROGRAM: &str = "/usr/bin/sandbox-exec";
-/// The profile's parameter for the port of the forwarder.
+/// The profile's parameter for the port of the proxy.
 pub(crate) const PORT: &str = "PORT";
 
 /// What every program needs, and reading. The last rule that fits a call holds.
@@ -17,7 +18,7 @@ const START: &str = include_str!("seatbelt.sb");
 
 /// The profile for a policy.
 pub(crate) fn profile(policy: &Policy) -> Result<String, WrapError> {
-    let mut rules = Vec::new();
+    let (mut rules, mut seen) = (Vec::new(), Seen::default());
     let lists = [
         (&policy.shown, Access::Shown),
         (&policy.writable, Access::Writable),
@@ -27,7 +28,7 @@ pub(crate) fn profile(policy: &Policy) -> Result<String, WrapError> {
     for (paths, access) in lists {
         for path in paths.iter().chain(policy.temp.iter().filter(|_| access == Access::Writable)) {
             // A link is held by its own path too, so that it can't be replaced.
-            for path in [resolve(path)?, path.clone()] {
+            for path in [seen.resolve(path)?, path.clone()] {
                 rules.push(Mount::folder(path, access));
             }
         }

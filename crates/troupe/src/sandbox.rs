@@ -121,7 +121,7 @@ async fn run_in(
     let folder = folder(env).map_err(|error| failed(&error))?;
     fence.tell();
     let shell = fence.shell(sandbox, env, folder.path(), Vec::new());
-    let mut policy = (shell.policy)(place);
+    let mut policy = shell.policies.read(place);
     let rules = Rules { domains: fence.domains(), ask: None, upstream: shell.network.upstream.clone() };
     let proxy = Proxy::start(&shell.folder.join("proxy.sock"), rules).map_err(|error| failed(&error))?;
     policy.network = Network::Proxy(proxy.socket().to_owned());

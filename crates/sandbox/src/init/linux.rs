@@ -1,31 +1,17 @@
 //! The steps on Linux, in an order that each of them still allows: the last one forbids the others.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Args, InitError, Run, capabilities, forward as forwarder, landlock, mounts, seccomp};
+use super::{Args, InitError, Run, capabilities, landlock, mounts, seccomp};
 use crate::{Network, Wall};
 
-/// Starts the forwarder; says on which port of 127.0.0.1 it listens.
-pub(super) fn forward(args: &Args, socket: &Path) -> Result<u16, InitError> {
-    leave_terminal();
-    // Without a network of its own, the port would be open to all programs of the machine.
-    if args.wall != Wall::Bubblewrap {
-        return Err(InitError::Step("proxy", "only behind bubblewrap".into()));
-    }
-    let step = InitError::step("proxy");
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(&step)?;
-    let port = listener.local_addr().map_err(&step)?.port();
-    capabilities::drop_all().map_err(InitError::step("capabilities"))?;
-    forwarder::start(&listener, socket, || {
-        // It keeps what the command loses, so the command must not get hold of it.
-        rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
-            .map_err(InitError::step("forwarder"))?;
-        landlock::restrict(Wall::Bubblewrap, &[]).map_err(InitError::step("landlock"))?;
-        seccomp::restrict(seccomp::Sockets { inet: true, unix: true }).map_err(InitError::step("seccomp"))
-    })?;
-    Ok(port)
+/// The process that the walls end with: bubblewrap's first one in its name space. An old kernel has no descriptor
+/// for it.
+pub(super) fn first_process() -> Option<OwnedFd> {
+    let first = rustix::process::getppid()?;
+    rustix::process::pidfd_open(first, rustix::process::PidfdFlags::empty()).ok()
 }
 
 /// Puts the walls around this process; gives the command to become.

@@ -1,10 +1,9 @@
 //! What runs between the walls and the command: `sandbox-init …`. It puts up those walls that a process builds
-//! around itself, starts the forwarder to the proxy, and becomes the command.
+//! around itself, hands the proxy its listener, and becomes the command.
 
 mod args;
 #[cfg(target_os = "linux")]
 mod capabilities;
-mod forward;
 #[cfg(target_os = "linux")]
 mod landlock;
 #[cfg(target_os = "linux")]
@@ -20,17 +19,20 @@ mod set_id;
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 pub(crate) use args::{Args, Run};
 
-use crate::{Network, Wall};
+use crate::{Network, Wall, handover};
 
 #[cfg(target_os = "linux")]
-use linux::{enclose, forward};
+use linux::{enclose, first_process};
 #[cfg(target_os = "macos")]
-use macos::{enclose, forward};
+use macos::{enclose, first_process};
 
 /// What a probe says on stdout.
 pub(crate) const STANDS: &str = "the walls stand\n";
@@ -77,7 +79,7 @@ pub fn init(args: impl Iterator<Item = OsString>) -> ExitCode {
 fn run(args: &Args) -> Result<(), InitError> {
     crate::signal::unblock().map_err(InitError::step("signals"))?;
     let port = match &args.network {
-        Network::Proxy(socket) => Some(forward(args, socket)?),
+        Network::Proxy(socket) => Some(hand_over(args, socket)?),
         Network::Closed | Network::Open => None,
     };
     let Some(mut command) = enclose(args, port)? else {
@@ -95,6 +97,20 @@ fn run(args: &Args) -> Result<(), InitError> {
         io::ErrorKind::NotFound => InitError::NotFound(program),
         _ => InitError::NotRun(program, error),
     })
+}
+
+/// Gives the proxy the listener where the command finds it; says its port on 127.0.0.1.
+fn hand_over(args: &Args, socket: &Path) -> Result<u16, InitError> {
+    // Without walls around the network, the port would be open to the whole machine or to nobody.
+    if args.wall == Wall::Landlock {
+        return Err(InitError::Step("proxy", "not behind landlock".into()));
+    }
+    let step = InitError::step("proxy");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(&step)?;
+    let port = listener.local_addr().map_err(&step)?.port();
+    let first = first_process();
+    handover::give(socket, &listener, first.as_ref().map(|first| first.as_fd())).map_err(&step)?;
+    Ok(port)
 }
 
 /// Tells the command of the proxy. `ALL_PROXY` is HTTP too: some clients stop at a SOCKS address that they were

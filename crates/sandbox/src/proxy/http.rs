@@ -4,7 +4,7 @@ use std::io;
 use std::pin::pin;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::UnixStream;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::body::Framing;
@@ -43,7 +43,7 @@ enum Way {
 }
 
 /// Serves one client whose first byte has been read.
-pub(super) async fn converse(client: &mut UnixStream, first: u8, connector: &Connector) -> io::Result<()> {
+pub(super) async fn converse(client: &mut TcpStream, first: u8, connector: &Connector) -> io::Result<()> {
     let Ok(read) = timeout(HANDSHAKE_LIMIT, head::read(client, vec![first])).await else {
         return tell(client, &reply("408 Request Timeout", "the request took too long")).await;
     };

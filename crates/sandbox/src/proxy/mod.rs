@@ -1,5 +1,5 @@
-//! The one way out of a sandbox without a network: a proxy on a Unix socket that reaches the hosts of a
-//! policy and no others.
+//! The one way out of a sandbox without a network: a proxy that reaches the hosts of a policy and no others. It
+//! listens in the command's own network: the sandbox's init makes that listener and gives it away by a Unix socket.
 //!
 //! It speaks HTTP (absolute form and `CONNECT`) and SOCKS5 (no authentication, `CONNECT`), told apart by the
 //! first byte. What is inside TLS it does not see. A host is judged by its name, then by the addresses that
@@ -9,6 +9,7 @@
 mod body;
 mod connect;
 mod domains;
+mod end;
 mod head;
 mod http;
 mod judge;
@@ -24,19 +25,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 pub use domains::{BadPattern, Domains, Pattern};
+pub use end::End;
 pub use judge::{Ask, Refusal};
 pub use target::{Host, Target};
 pub use upstream::{BadUpstream, Upstream};
 
 use connect::Connector;
+use end::Told;
 use judge::Judge;
+
+use crate::handover::{self, Handover};
 
 /// Connections at once; more wait to be taken.
 const CONNECTIONS_MOST: usize = 128;
@@ -65,6 +70,7 @@ pub struct Rules {
 pub struct Proxy {
     socket: PathBuf,
     judge: Arc<Judge>,
+    end: End,
     task: AbortHandle,
 }
 
@@ -80,8 +86,8 @@ enum Trouble {
 }
 
 impl Proxy {
-    /// Listens on `socket`, which must not be there yet. Whoever may open it may use the proxy: its folder is
-    /// the guard. Needs a runtime.
+    /// Waits at `socket`, which must not be there yet, for the listener of a command's init; it takes one. Whoever
+    /// may open it first is served: its folder is the guard. Needs a runtime.
     ///
     /// # Errors
     /// The socket can't be made; its path may be too long for the system (some 100 bytes).
@@ -93,14 +99,20 @@ impl Proxy {
         let listener = UnixListener::bind(socket)?;
         let judge = Arc::new(Judge::new(rules.domains, rules.ask));
         let connector = Arc::new(Connector { judge: Arc::clone(&judge), upstream: rules.upstream, resolve });
+        let (told, end) = end::end();
         #[expect(clippy::disallowed_methods, reason = "it is owned: dropping the proxy aborts it")]
-        let task = tokio::spawn(serve(listener, connector)).abort_handle();
-        Ok(Self { socket: socket.to_owned(), judge, task })
+        let task = tokio::spawn(serve(listener, told, connector)).abort_handle();
+        Ok(Self { socket: socket.to_owned(), judge, end, task })
     }
 
-    /// Where it listens.
+    /// Where it waits for the listener.
     pub fn socket(&self) -> &Path {
         &self.socket
+    }
+
+    /// The end of all that runs behind the walls.
+    pub fn end(&self) -> End {
+        self.end.clone()
     }
 
     /// What was refused so far, each once, at most 32.
@@ -117,8 +129,15 @@ impl Drop for Proxy {
     }
 }
 
-/// Takes connections until it is aborted, and them with it.
-async fn serve(listener: UnixListener, connector: Arc<Connector>) {
+/// Takes the listener, and then connections until it is aborted, and them with it.
+async fn serve(socket: UnixListener, told: Told, connector: Arc<Connector>) {
+    let listener = match listener(socket, told).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::debug!(%error, "a command's init gave the proxy no listener");
+            return;
+        }
+    };
     let room = Arc::new(Semaphore::new(CONNECTIONS_MOST));
     let mut connections = JoinSet::new();
     loop {
@@ -141,8 +160,23 @@ async fn serve(listener: UnixListener, connector: Arc<Connector>) {
     }
 }
 
+/// The listener of a command's init, and the word of what its walls end with.
+async fn listener(socket: UnixListener, told: Told) -> io::Result<TcpListener> {
+    let (stream, _) = socket.accept().await?;
+    // The command itself has nothing to give.
+    drop(socket);
+    // The init may be between its connection and its message for a while.
+    let Handover { listener, first } =
+        stream.async_io(Interest::READABLE, || handover::take(&stream)).await?;
+    if let Some(first) = first {
+        told.tell(first);
+    }
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
+}
+
 /// One connection, by its first byte.
-async fn converse(mut client: UnixStream, connector: &Connector) {
+async fn converse(mut client: TcpStream, connector: &Connector) {
     let mut first = [0];
     match timeout(HANDSHAKE_LIMIT, client.read(&mut first)).await {
         Ok(Ok(1)) => {}
@@ -159,7 +193,7 @@ async fn converse(mut client: UnixStream, connector: &Connector) {
 }
 
 /// Tells a client why not, and gives it time to read that: a close with unread bytes would take it away.
-async fn tell(client: &mut UnixStream, reply: &[u8]) -> io::Result<()> {
+async fn tell(client: &mut TcpStream, reply: &[u8]) -> io::Result<()> {
     let told = async {
         client.write_all(reply).await?;
         client.shutdown().await?;
@@ -171,6 +205,6 @@ async fn tell(client: &mut UnixStream, reply: &[u8]) -> io::Result<()> {
 }
 
 /// Joins two streams until both directions have ended; either may end before the other.
-async fn join(client: &mut UnixStream, server: &mut tokio::net::TcpStream) -> io::Result<()> {
+async fn join(client: &mut TcpStream, server: &mut TcpStream) -> io::Result<()> {
     tokio::io::copy_bidirectional_with_sizes(client, server, BUFFER, BUFFER).await.map(drop)
 }

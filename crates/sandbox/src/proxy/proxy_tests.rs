@@ -8,17 +8,20 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 use super::connect::Resolve;
 use super::{Ask, Domains, Pattern, Proxy, Rules, Upstream};
+use crate::handover;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A proxy, and a server that it may or may not reach.
 struct World {
     proxy: Proxy,
+    /// Where a command would find it.
+    address: SocketAddr,
     server: TcpListener,
     _folder: TempDir,
 }
@@ -40,15 +43,18 @@ impl World {
         let rules = more(address, Rules { domains, ..Rules::default() });
         let folder = tempfile::tempdir().unwrap();
         let proxy = Proxy::start_with(&folder.path().join("proxy.sock"), rules, names()).unwrap();
-        Self { proxy, server, _folder: folder }
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        handover::give(proxy.socket(), &listener, None).unwrap();
+        Self { proxy, address, server, _folder: folder }
     }
 
     fn port(&self) -> u16 {
         self.server.local_addr().unwrap().port()
     }
 
-    async fn client(&self, request: &str) -> UnixStream {
-        let mut client = UnixStream::connect(self.proxy.socket()).await.unwrap();
+    async fn client(&self, request: &str) -> TcpStream {
+        let mut client = TcpStream::connect(self.address).await.unwrap();
         client.write_all(request.replace("PORT", &self.port().to_string()).as_bytes()).await.unwrap();
         client
     }
@@ -253,7 +259,7 @@ async fn who_never_says_what_it_wants_is_let_go_of() {
         let reply = all(&mut client).await;
         assert!(reply.is_empty() || reply.starts_with("HTTP/1.1 408 "), "{part:?}: {reply}");
     }
-    let mut silent = UnixStream::connect(world.proxy.socket()).await.unwrap();
+    let mut silent = TcpStream::connect(world.address).await.unwrap();
     assert_eq!(all(&mut silent).await, "");
 }
 
@@ -280,8 +286,8 @@ async fn a_name_that_stands_for_this_machine_leads_nowhere_unless_it_is_named() 
     assert!(denied.refusals()[0].ends_with(": its address is denied"));
 }
 
-async fn socks(world: &World, address: &[u8]) -> (UnixStream, Vec<u8>) {
-    let mut client = UnixStream::connect(world.proxy.socket()).await.unwrap();
+async fn socks(world: &World, address: &[u8]) -> (TcpStream, Vec<u8>) {
+    let mut client = TcpStream::connect(world.address).await.unwrap();
     client.write_all(&[5, 2, 2, 0]).await.unwrap();
     let mut chosen = [0; 2];
     client.read_exact(&mut chosen).await.unwrap();
@@ -390,4 +396,23 @@ async fn a_dropped_proxy_leaves_neither_socket_nor_connection() {
     drop(proxy);
     assert_eq!(all(&mut server).await, "");
     assert!(!socket.exists() && folder.path().exists());
+}
+
+#[tokio::test]
+async fn a_listener_that_is_slow_to_come_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Proxy::start_with(&folder.path().join("proxy.sock"), Rules::default(), names()).unwrap();
+    let stream = tokio::net::UnixStream::connect(proxy.socket()).await.unwrap();
+    // The proxy has taken the connection as soon as nobody listens there any more.
+    while tokio::net::UnixStream::connect(proxy.socket()).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    stream.writable().await.unwrap();
+    handover::send(&stream, &listener, None).unwrap();
+    drop(listener);
+    let mut client = TcpStream::connect(address).await.unwrap();
+    client.write_all(b"GET http://a.example/ HTTP/1.1\r\n\r\n").await.unwrap();
+    assert!(all(&mut client).await.starts_with("HTTP/1.1 403 "));
 }

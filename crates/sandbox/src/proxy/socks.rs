@@ -4,7 +4,7 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::UnixStream;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::connect::{Connector, late};
@@ -26,7 +26,7 @@ enum Request {
 }
 
 /// Serves one client whose first byte has been read.
-pub(super) async fn converse(client: &mut UnixStream, connector: &Connector) -> io::Result<()> {
+pub(super) async fn converse(client: &mut TcpStream, connector: &Connector) -> io::Result<()> {
     let request = timeout(HANDSHAKE_LIMIT, handshake(client)).await.map_err(late)??;
     let target = match request {
         Some(Request::Connect(target)) => target,
@@ -45,7 +45,7 @@ pub(super) async fn converse(client: &mut UnixStream, connector: &Connector) -> 
 }
 
 /// Reads what is wanted; none if the client wants to authenticate.
-async fn handshake(client: &mut UnixStream) -> io::Result<Option<Request>> {
+async fn handshake(client: &mut TcpStream) -> io::Result<Option<Request>> {
     let methods = client.read_u8().await?;
     let mut offered = vec![0; methods.into()];
     client.read_exact(&mut offered).await?;

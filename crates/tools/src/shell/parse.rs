@@ -1,7 +1,7 @@
 //! The shell grammar: a command line → [`Command`], as data for the permission policy. It judges nothing;
 //! what it can't follow it notes as a doubt.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use tree_sitter::{ParseOptions, Parser, Tree};
@@ -56,8 +56,13 @@ pub fn parse(line: &str) -> Command {
     }
     // Nor does it hide what stands after it; nor is it known where the quotes of a broken line end.
     if !understood || (command.doubt.is_some() && has_heredoc) {
-        for instead in [" ", "\n", ""] {
-            parse_hidden(&loosely.replace(['\'', '"'], instead), &mut command);
+        let unquoted = [" ", "\n", ""].map(|instead| loosely.replace(['\'', '"'], instead));
+        // A broken line itself has been looked at.
+        let mut seen: BTreeSet<&String> = (!understood).then_some(&joined).into_iter().collect();
+        for text in &unquoted {
+            if seen.insert(text) {
+                parse_hidden(text, &mut command);
+            }
         }
     }
     if unsure {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::net::unix::pipe;
 use tokio::process::{Child, Command};
+use troupe_sandbox::proxy::End;
 
 use super::sandbox::{self, Inside};
 use super::sweep;
@@ -87,6 +88,8 @@ pub(super) struct Group {
     pid: Pid,
     mark: String,
     held: bool,
+    /// The end of the walls around it, if there are some.
+    end: Option<End>,
 }
 
 /// A mark that no other job on this machine has, also not of another process of this program. It says who made
@@ -181,7 +184,8 @@ impl Launch {
             Some(_) => spawn_for_good(command).map_err(LaunchError::Io)?,
             None => command.spawn().map_err(|error| self.explain(error))?,
         };
-        let group = Group::of(&child, mark).map_err(LaunchError::Io)?;
+        let mut group = Group::of(&child, mark).map_err(LaunchError::Io)?;
+        group.end = inside.as_ref().and_then(Inside::end);
         Ok(Process { child, group, output, inside })
     }
 
@@ -209,7 +213,16 @@ impl Group {
     pub(super) fn of(child: &Child, mark: &str) -> io::Result<Self> {
         let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         let pid = pid.ok_or_else(|| io::Error::other("the new process has no id"))?;
-        Ok(Self { pid, mark: mark.to_owned(), held: true })
+        Ok(Self { pid, mark: mark.to_owned(), held: true, end: None })
+    }
+
+    /// Waits until the walls around it have ended, and with them all its processes. `false` at once: there are
+    /// none, or nothing tells of their end.
+    pub(super) async fn walls_end(&self) -> bool {
+        match &self.end {
+            Some(end) => end.wait().await,
+            None => false,
+        }
     }
 
     /// Whether a process of the group is alive. Cheap when none is.

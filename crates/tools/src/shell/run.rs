@@ -133,7 +133,9 @@ pub(super) async fn run(plan: Plan, cx: JobCx, link: Link) -> Outcome {
     job.group.release();
     let refused = process.inside.as_ref().map(Inside::refused);
     // All has ended: the walls come down, and what they left is swept away.
-    drop(process.inside);
+    if let Some(inside) = process.inside {
+        inside.take_down().await;
+    }
     let succeeded = status.is_some_and(|status| plan.meaning.is_success(status));
     if job.background
         && let Some(refused) = &refused
@@ -271,6 +273,9 @@ impl Job {
     ) {
         if status.is_none() {
             *status = child.wait().await.ok();
+        }
+        if group.walls_end().await {
+            return;
         }
         let mut pause = ENDING_POLL;
         while group.is_alive() || (!group_only && group.has_marked().await) {

@@ -118,6 +118,9 @@ impl Bash {
                 "the settings want it in a sandbox (sandbox.failIfUnavailable), and {why}. Nothing that you can do changes that."
             ));
         }
+        if request.sandbox.is_none() {
+            self.options.sandbox.settle().await;
+        }
         let prologue = match self.prologue(cx, &request).await {
             Ok(prologue) => prologue,
             Err(error) => return ToolOutput::error(format!("the shell could not be prepared: {error}")),

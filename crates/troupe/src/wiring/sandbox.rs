@@ -13,7 +13,9 @@ use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings};
 use troupe_sandbox::proxy::{Domains, Pattern, Upstream};
 use troupe_sandbox::{Names, Policy, Sandbox, Unavailable, Workspace};
-use troupe_tools::shell::sandbox::{Excluded, NetworkRules, Sandboxing, ShellSandbox, temp_in};
+use troupe_tools::shell::sandbox::{
+    Excluded, NetworkRules, Policies, Sandboxing, ShellSandbox, Sweeps, temp_in,
+};
 use troupe_wire::headless::SandboxState;
 
 use super::state;
@@ -134,7 +136,7 @@ impl Fence {
         let (fence, temp) = (self.clone(), temp_in(&folder));
         ShellSandbox {
             sandbox,
-            policy: Arc::new(move |place| fence.policy(place, &shown, Some(&temp))),
+            policies: Policies::new(move |place| fence.policy(place, &shown, Some(&temp))),
             network,
             withheld: var::secret_names().collect(),
             folder,
@@ -142,6 +144,7 @@ impl Fence {
             auto_allow: settings.auto_allow && !settings.filesystem.disabled,
             allow_unsandboxed: settings.allow_unsandboxed,
             excluded: Excluded::new(settings.excluded_commands.iter().cloned()),
+            sweeps: Sweeps::default(),
             ignored: settings.ignore_violations.clone(),
         }
     }

@@ -112,6 +112,31 @@ fn what_decides_what_runs_later_is_out_of_reach() {
     );
 }
 
+// proves: S7, F165
+#[test]
+fn what_came_to_be_between_two_commands_is_held_for_the_second() {
+    let stage = seen();
+    repository(&stage);
+    let lines = [
+        "git init -q cloned && mkdir -p sub/.husky; ls -d sub/.husky",
+        "echo x > cloned/.git/hooks/pre-commit",
+        "echo x > sub/.husky/pre-commit",
+        // A folder that becomes a link leads to nothing that can be written.
+        "mv sub moved && ln -s moved sub; echo x > sub/.husky/pre-commit",
+        "echo x > sub/.husky/pre-commit",
+    ];
+    let results = results(&stage, &commands(&lines), &["--permission-mode", "bypassPermissions"]);
+    assert_eq!(results[0], (false, "sub/.husky".to_owned()));
+    for (failed, told) in &results[1..] {
+        assert!(*failed && told.contains("The sandbox refused access to"), "{told}");
+    }
+    for path in
+        ["work/cloned/.git/hooks/pre-commit", "work/moved/.husky/pre-commit", "work/sub/.husky/pre-commit"]
+    {
+        assert!(!stage.path(path).exists(), "{path}");
+    }
+}
+
 #[test]
 fn secrets_are_hidden_and_so_is_what_a_rule_denies() {
     let stage = seen();

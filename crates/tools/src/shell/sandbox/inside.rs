@@ -9,7 +9,7 @@ use troupe_core::ids::{AgentId, CallId, QuestionId};
 use troupe_core::policy::{Answer, Asker, Question, ReasonKind};
 use troupe_core::ports::supervisor::Supervisor;
 use troupe_core::ports::tool::Place;
-use troupe_sandbox::proxy::{Ask, Proxy, Refusal, Rules, Target};
+use troupe_sandbox::proxy::{Ask, End, Proxy, Refusal, Rules, Target};
 use troupe_sandbox::{Network, Policy, Walled};
 
 use super::{Refused, ShellSandbox};
@@ -51,7 +51,7 @@ impl Plan {
     /// Why it can't be done; the command must not run then.
     pub(crate) fn build(self, program: &Path, args: &[std::ffi::OsString]) -> Result<Inside, String> {
         let Self { sandbox, place, prologue, door } = self;
-        let mut policy = (sandbox.policy)(&place);
+        let mut policy = sandbox.policies.take(&place);
         policy.writable.extend(prologue);
         let proxy = if sandbox.has_network() {
             let network = &sandbox.network;
@@ -120,6 +120,17 @@ impl Inside {
             command.env_remove(name);
         }
         command
+    }
+
+    /// Takes the walls down, once all has ended.
+    pub(crate) async fn take_down(self) {
+        let sandbox = Arc::clone(&self.sandbox);
+        sandbox.sweeps.add(self).await;
+    }
+
+    /// The end of all its processes.
+    pub(crate) fn end(&self) -> Option<End> {
+        self.proxy.as_ref().map(Proxy::end)
     }
 
     /// What is to be told of its refusals once it has ended.

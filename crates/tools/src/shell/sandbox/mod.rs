@@ -3,7 +3,9 @@
 
 mod excluded;
 mod inside;
+mod policies;
 mod refused;
+mod sweeps;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,11 +15,13 @@ use serde_json::Value;
 use troupe_core::policy::{Command, Walls};
 use troupe_core::ports::tool::Place;
 use troupe_sandbox::proxy::{Domains, Upstream};
-use troupe_sandbox::{Policy, Sandbox, Wall};
+use troupe_sandbox::{Sandbox, Wall};
 
 pub use excluded::Excluded;
 pub(super) use inside::{Door, Inside, Plan};
+pub use policies::Policies;
 pub(super) use refused::Refused;
+pub use sweeps::Sweeps;
 
 /// Whether commands run in a sandbox.
 #[derive(Clone, Debug, Default)]
@@ -31,15 +35,12 @@ pub enum Sandboxing {
     Refused(String),
 }
 
-/// What a command may touch, by where it is run. Its network is [`ShellSandbox::network`]'s.
-pub type PolicyAt = Arc<dyn Fn(&Place) -> Policy + Send + Sync>;
-
 /// The sandbox around commands.
 pub struct ShellSandbox {
     /// The walls of this machine.
     pub sandbox: Sandbox,
     /// What a command may touch.
-    pub policy: PolicyAt,
+    pub policies: Policies,
     /// What it may reach. Behind a wall that can't lead to a proxy ([`Wall::Landlock`]), nothing.
     pub network: NetworkRules,
     /// Variables that commands in it do not get: the harness's own keys.
@@ -52,6 +53,8 @@ pub struct ShellSandbox {
     pub allow_unsandboxed: bool,
     /// Commands that run outside.
     pub excluded: Excluded,
+    /// Walls that are being taken down.
+    pub sweeps: Sweeps,
     /// What is refused and not worth a word: the start of a command (`*`: any), and pieces of what was refused.
     pub ignored: Vec<(String, Vec<String>)>,
 }
@@ -102,6 +105,14 @@ impl Sandboxing {
         }
     }
 
+    /// Waits until nothing of earlier commands' walls is left, for a command outside of them.
+    pub(super) async fn settle(&self) {
+        match self {
+            Self::On(sandbox) => sandbox.sweeps.done().await,
+            Self::Off | Self::Refused(_) => {}
+        }
+    }
+
     /// What stands around a call's command, for the policy that judges it.
     pub(super) fn walls(&self, input: &Value, parsed: &Command, at: &Place) -> Walls {
         match self {
@@ -129,7 +140,7 @@ impl ShellSandbox {
             Side::Left => Walls::Left,
             Side::Excluded => Walls::None,
             Side::Inside => {
-                let holds = || self.sandbox.holds(&(self.policy)(at));
+                let holds = || self.policies.judge(at, |policy| self.sandbox.holds(policy));
                 Walls::Sandbox { free: self.auto_allow && holds() }
             }
         }
