@@ -147,7 +147,8 @@ fn stands_for(name: &str, tool: &str) -> bool {
 
 /// What an agent may change, as far as the judge of calls sees it. It holds in every mode, and no rule or person
 /// opens it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Writes {
     /// What rules and mode let pass.
     #[default]
@@ -156,6 +157,13 @@ pub enum Writes {
     Scratch,
     /// Nothing: its commands only read.
     Nowhere,
+}
+
+impl Writes {
+    /// Whether nothing is held.
+    pub fn is_anywhere(&self) -> bool {
+        *self == Self::Anywhere
+    }
 }
 
 /// Which model a definition wants.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::agent_list::Listed;
 use crate::block::Blocks;
-use crate::def::Effort;
+use crate::def::{Effort, Writes};
 use crate::ids::{AgentId, CallId, EntryId, InputId, JobId, MessageId, SessionId};
 use crate::outcome::Envelope;
 use crate::policy::Mode;
@@ -145,6 +145,12 @@ pub struct Header {
     /// Where it was forked off (C8); none for what is no fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<ForkPoint>,
+    /// What it may change, whatever becomes of its definition.
+    #[serde(default, skip_serializing_if = "Writes::is_anywhere")]
+    pub writes: Writes,
+    /// Whether its report ends with a verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verdict: bool,
     /// The writer's version.
     pub version: String,
 }

@@ -67,6 +67,8 @@ fn header() -> Header {
         background: false,
         effort: None,
         fork: None,
+        writes: troupe_core::def::Writes::default(),
+        verdict: false,
         version: "0.0.0".to_owned(),
     }
 }

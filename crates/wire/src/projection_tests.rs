@@ -42,6 +42,8 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         background: false,
         effort: None,
         fork: None,
+        writes: troupe_core::def::Writes::default(),
+        verdict: false,
         version: "0".into(),
     })
 }

@@ -60,6 +60,21 @@ impl Mode {
         Self::ALL.into_iter().find(|mode| mode.as_str() == text)
     }
 
+    /// Whether this mode lets something pass unasked that the other does not.
+    pub fn lets_pass_more_than(self, other: Self) -> bool {
+        let rank = |mode| match mode {
+            Self::Plan => 0,
+            Self::Micro => 1,
+            Self::Review => 2,
+            Self::DontAsk => 3,
+            Self::Default => 4,
+            Self::AcceptEdits => 5,
+            Self::Auto => 6,
+            Self::BypassPermissions => 7,
+        };
+        rank(self) > rank(other)
+    }
+
     /// The mode of a child whose definition wants `wanted`, under a parent in `self` (S1): a parent that
     /// accepts more wins; under a parent that only plans, what would act unasked asks instead.
     #[must_use]

@@ -1,6 +1,7 @@
 //! Safe points: what waits in the inbox becomes entries.
 
 use troupe_core::block::Block;
+use troupe_core::def::Source;
 use troupe_core::entry::{Body, Origin, Setting};
 use troupe_core::turn::{Step, next_step};
 
@@ -24,7 +25,15 @@ impl Actor {
             if prompt.starts_turn && self.held == Some(Held::Interrupted) {
                 self.held = None;
             }
-            let initial = self.initial_prompt(&prompt.from).map(Block::text);
+            let mut initial = self.initial_prompt(&prompt.from).map(Block::text);
+            if let Source::Project(_) | Source::Plugin { .. } = self.def.source
+                && let Some(words) = initial.take()
+            {
+                // A repository's words are not the person's, to whom the classifier listens.
+                let from = Origin::System;
+                self.record(Body::User { blocks: [words].into(), from, cause: None, starts_turn: false })
+                    .await?;
+            }
             let body = Body::User {
                 blocks: initial.into_iter().chain(prompt.blocks).collect(),
                 from: prompt.from,

@@ -45,6 +45,10 @@ impl Actor {
             }
             Streamed::Failed(fold, error) => {
                 self.cut(fold).await?;
+                if self.token.is_cancelled() {
+                    // The request ended because the agent did.
+                    return Err(Halt::Cancelled);
+                }
                 let again = error.fault == Fault::PromptTooLong && self.can_compact();
                 self.too_long = again;
                 if again { Ok(()) } else { Err(Halt::Model(error)) }

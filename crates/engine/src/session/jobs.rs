@@ -18,6 +18,11 @@ impl Session {
         stopped
     }
 
+    /// Whether the end of a job is on its way to its owner, and so may begin a turn.
+    pub fn is_telling(&self) -> bool {
+        self.shared.jobs.is_telling()
+    }
+
     /// Ends all running jobs; how many there were.
     pub fn stop_all(&self) -> usize {
         let jobs = self.shared.jobs.list();

@@ -25,6 +25,8 @@ fn header(id: &str, parent: Option<&str>, name: Option<&str>) -> Arc<Header> {
         name: name.map(str::to_owned),
         background: false,
         fork: None,
+        writes: troupe_core::def::Writes::default(),
+        verdict: false,
         version: "0".into(),
     })
 }

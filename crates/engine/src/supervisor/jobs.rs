@@ -4,13 +4,13 @@
 //! owner's inbox.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
 use troupe_core::CancellationToken;
-use troupe_core::ids::{AgentId, CallId, JobId};
+use troupe_core::ids::{AgentId, CallId, InputId, JobId};
 use troupe_core::outcome::Outcome;
 use troupe_core::ports::supervisor::{Job, JobError, Release};
 
@@ -31,6 +31,8 @@ struct Table {
     /// Those that ended, the first to end first.
     ended: VecDeque<JobId>,
     entered: u64,
+    /// Held by each end that is on its way to an owner.
+    on_the_way: Arc<()>,
 }
 
 struct Row {
@@ -68,12 +70,14 @@ pub(crate) struct Untold {
     pub(crate) outcome: Outcome,
     /// What the owner is to know before the result.
     pub(crate) remark: Option<String>,
+    #[expect(dead_code, reason = "held as long as the end is on its way, and never read")]
+    on_the_way: Option<Arc<()>>,
 }
 
 impl Untold {
     /// An end of which there is nothing to say besides.
     pub(crate) fn of(job: Job, outcome: Outcome) -> Self {
-        Self { job, outcome, remark: None }
+        Self { job, outcome, remark: None, on_the_way: None }
     }
 }
 
@@ -155,10 +159,12 @@ impl Jobs {
     pub(crate) fn end(&self, id: &JobId, outcome: Outcome) -> Option<Untold> {
         let mut table = self.table();
         let now = Instant::now();
+        let on_the_way = Some(Arc::clone(&table.on_the_way));
         let row = table.rows.get_mut(id).filter(|row| row.runs())?;
         row.sender.send_replace(Some(outcome.clone()));
         row.ended_at = Some(now);
-        let untold = (row.hold == Hold::Inbox).then(|| Untold::of(row.job.clone(), outcome));
+        let untold =
+            (row.hold == Hold::Inbox).then(|| Untold { on_the_way, ..Untold::of(row.job.clone(), outcome) });
         if untold.is_some() {
             row.hold = Hold::Notified;
         }
@@ -170,6 +176,7 @@ impl Jobs {
     /// A waiter let go; answers with the end when it had come already and the owner is to be told.
     pub(crate) fn release(&self, id: &JobId, release: Release) -> Option<Untold> {
         let mut table = self.table();
+        let on_the_way = Some(Arc::clone(&table.on_the_way));
         let row = table.rows.get_mut(id)?;
         if row.hold != Hold::Waiting {
             return None;
@@ -182,7 +189,7 @@ impl Jobs {
             }
             Release::Detached => {
                 row.hold = if outcome.is_some() { Hold::Notified } else { Hold::Inbox };
-                outcome.map(|outcome| Untold::of(row.job.clone(), outcome))
+                outcome.map(|outcome| Untold { on_the_way, ..Untold::of(row.job.clone(), outcome) })
             }
         }
     }
@@ -217,9 +224,15 @@ impl Jobs {
         notified
     }
 
-    /// Whether a notice of the end is still wanted.
-    pub(crate) fn wants_notice(&self, id: &JobId) -> bool {
-        self.table().rows.get(id).is_none_or(|row| row.hold == Hold::Notified)
+    /// Whether this notice of an end is still wanted: a later run of the agent says nothing of an earlier one's.
+    pub(crate) fn wants_notice(&self, id: &JobId, notice: &InputId) -> bool {
+        let table = self.table();
+        table.rows.get(id).is_none_or(|row| row.job.notice() != *notice || row.hold == Hold::Notified)
+    }
+
+    /// Whether an end is on its way to its owner.
+    pub(crate) fn is_telling(&self) -> bool {
+        Arc::strong_count(&self.table().on_the_way) > 1
     }
 
     /// A job of this owner, by its id, or by its name: the newest that has it.
@@ -384,10 +397,13 @@ mod tests {
         assert!(jobs.end(&asked, end()).is_none(), "it was told by other means");
         let seen = enter(&jobs, "e");
         jobs.release(&seen, Release::Detached);
-        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen));
-        assert!(!jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen), "another's");
+        assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen, &"job-e".into()));
+        assert!(
+            !jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen, &"job-e".into()),
+            "another's"
+        );
         assert!(jobs.mark_told(&AgentId::main(), &seen), "the notice is to be taken back");
-        assert!(!jobs.wants_notice(&seen) && !jobs.mark_told(&AgentId::main(), &seen));
+        assert!(!jobs.wants_notice(&seen, &"job-e".into()) && !jobs.mark_told(&AgentId::main(), &seen));
     }
 
     #[test]

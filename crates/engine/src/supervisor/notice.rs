@@ -27,7 +27,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// The notice of an end, as the ecosystem's readers know it.
 pub(crate) fn prompt(untold: &Untold) -> Prompt {
-    let Untold { job, outcome, remark } = untold;
+    let Untold { job, outcome, remark, .. } = untold;
     let status = match outcome.ending() {
         Ending::Completed => "completed",
         Ending::Failed => "failed",
@@ -155,15 +155,21 @@ pub(super) async fn hand_on(shared: &Arc<Shared>, row: &Row) {
     for prompt in row.inbox.list() {
         if let Origin::Job(job) = &prompt.from {
             let job = job.clone();
+            let id = prompt.id.clone();
             deliver(shared, &job, row.header.agent.clone(), prompt).await;
+            // One that is taken up again does not read it too.
+            if let Err(error) = row.inbox.withdraw(&id).await {
+                tracing::warn!(%error, %id, "a notice was handed on, and may be told once more");
+            }
         }
     }
 }
 
 async fn deliver(shared: &Arc<Shared>, job: &JobId, mut to: AgentId, mut prompt: Prompt) {
+    let id = prompt.id.clone();
     loop {
         if let Some(row) = shared.row(&to) {
-            let wanted = || shared.jobs.wants_notice(job);
+            let wanted = || shared.jobs.wants_notice(job, &id);
             let sent = timeout(LIMIT, row.inbox.send_if(prompt.clone(), wanted)).await;
             // One that is ending just now counts as ended.
             let ending = matches!(sent, Ok(Err(InboxError::Gone)));

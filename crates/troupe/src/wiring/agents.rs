@@ -76,7 +76,7 @@ impl Agents {
         env: &Env,
         settings: &Settings,
         from: AgentSources,
-        coordinates: bool,
+        (coordinates, begun): (bool, Option<&str>),
     ) -> Result<Self, Fault> {
         let given = match &run.agents.agents {
             None => Given::default(),
@@ -90,7 +90,7 @@ impl Agents {
         };
         let main = Arc::new(if builtin.is_empty() { AgentDef::default() } else { builtin.remove(0) });
         let files = AgentFiles::new(from, builtin, given);
-        let main = chosen(run, settings, &files.catalogue())?.unwrap_or(main);
+        let main = chosen(run, settings, &files.catalogue(), begun)?.unwrap_or(main);
         Ok(Self { main, files })
     }
 
@@ -128,13 +128,21 @@ fn told(fault: &DefFault) -> String {
 }
 
 /// The agent that a flag or a setting makes the main one.
-fn chosen(run: &Run, settings: &Settings, catalogue: &Catalogue) -> Result<Option<Arc<AgentDef>>, Fault> {
+fn chosen(
+    run: &Run,
+    settings: &Settings,
+    catalogue: &Catalogue,
+    begun: Option<&str>,
+) -> Result<Option<Arc<AgentDef>>, Fault> {
     let setting = settings.value(&["agent"]);
     let setting = setting.as_ref().and_then(|value| value.as_str()).filter(|name| !name.trim().is_empty());
-    let (name, from) = match (&run.agents.agent, setting) {
-        (Some(name), _) => (name.as_str(), "--agent"),
-        (None, Some(name)) => (name, "the setting `agent`"),
-        (None, None) => return Ok(None),
+    let (name, from) = match (&run.agents.agent, begun, setting) {
+        (Some(name), ..) => (name.as_str(), "--agent"),
+        // A session goes on as what it was begun as: with its tools, and held to what that agent is held to.
+        (None, Some("main" | coordinator::NAME), _) => return Ok(None),
+        (None, Some(name), _) => (name, "the session, which was begun as it,"),
+        (None, None, Some(name)) => (name, "the setting `agent`"),
+        (None, None, None) => return Ok(None),
     };
     match catalogue.find(name) {
         Some(def) => Ok(Some(Arc::clone(def))),
@@ -184,7 +192,7 @@ pub(crate) fn agents_here(run: &Run, env: Env) -> Result<AgentsHere, Fault> {
     let settings = found.settings;
     let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
     let from = sources(run, &env, &places, wanted, found.trust)?;
-    let agents = Agents::load(run, &env, &settings, from, false)?;
+    let agents = Agents::load(run, &env, &settings, from, (false, None))?;
     let allowed = settings.permissions();
     let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
     let pool = tools::pool(None, is_bare(run, &env), denied);

@@ -47,6 +47,16 @@ pub(super) fn settle(run: &Run, flags: &mut Flags, start: &Start, state: &State)
     Ok(())
 }
 
+/// The name of a coordinator's definition.
+pub(super) const NAME: &str = coordinator::NAME;
+
+/// The definition that a session which goes on was begun with; none where it is new, or can't be read.
+pub(super) fn begun_as(start: &Start, state: &State) -> Option<String> {
+    let Start::Resume(id) = start else { return None };
+    let paths = SessionPaths::new(state.root.clone(), state.project.clone(), id.clone());
+    definition_of(&paths.transcript_file(&troupe_core::ids::AgentId::main()))
+}
+
 /// The definition of a session's main agent.
 fn definition_of(transcript: &Path) -> Option<String> {
     let head = BufReader::new(File::open(transcript).ok()?.take(HEAD));

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
+use troupe_core::def::Source;
+use troupe_core::policy::Mode;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
 use troupe_engine::git::Gathering;
@@ -92,9 +94,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     coordinator::settle(run, &mut flags, &start, &state)?;
     let env = flags.over(env);
     let coordinates = flags.is_on(Flag::CoordinatorMode);
+    let begun = coordinator::begun_as(&start, &state);
 
     let from = agents::sources(run, &env, &places, sources, found.trust.clone())?;
-    let agents = agents::Agents::load(run, &env, &settings, from, coordinates)?;
+    let agents = agents::Agents::load(run, &env, &settings, from, (coordinates, begun.as_deref()))?;
     agents.tell();
 
     let flag = run.model.model.clone();
@@ -116,8 +119,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         trust: &found.trust,
         git: found.git,
     })?;
-    if run.mode().is_none() && agents.main.mode.is_some() {
-        // What the main agent's definition says goes before the settings.
+    // What the main agent's definition says goes before the settings; a repository's only where it lets less pass.
+    let is_repositorys = matches!(agents.main.source, Source::Project(_) | Source::Plugin { .. });
+    let usual_mode = leave.mode.unwrap_or_default();
+    let wins = |mode: Mode| !is_repositorys || !mode.lets_pass_more_than(usual_mode);
+    if run.mode().is_none() && agents.main.mode.is_some_and(wins) {
         leave.mode = None;
     }
     let turns = agents.main.limits.turns;

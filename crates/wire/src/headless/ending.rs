@@ -16,6 +16,8 @@ use super::{Exit, Output, Signal, StateEvents};
 use crate::frames::{self, State};
 use crate::line;
 
+/// How soon it is looked again whether an end on its way has come through.
+const TELLING_POLL: Duration = Duration::from_millis(50);
 /// What shells in the background get once nothing else is to be done.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long a signal waits for the turn to end.
@@ -50,6 +52,7 @@ impl Driver {
     /// Whether a notice waits for the main agent, or may come at once.
     fn is_called(&self) -> bool {
         self.linger.is_some_and(|until| Instant::now() < until)
+            || self.engine.is_telling()
             || !self.engine.waiting(&AgentId::main()).is_empty()
     }
 
@@ -58,6 +61,8 @@ impl Driver {
         let now = Instant::now();
         let background = (!self.input_open && !self.owes_a_turn()).then(|| self.patience()).flatten();
         let linger = self.linger.filter(|until| *until > now);
+        // Nothing tells of an end that has come through: it is looked for.
+        let linger = linger.or_else(|| self.engine.is_telling().then(|| now + TELLING_POLL));
         let leaving = self.leaving.map(|(_, until)| until);
         [background, linger, leaving].into_iter().flatten().min()
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use troupe_core::catalogue::DefFault;
-use troupe_core::def::{AgentDef, Source};
+use troupe_core::def::{AgentDef, ModelChoice, Source};
 use troupe_core::policy::Mode;
 
 use super::folders::AgentSources;
@@ -72,13 +72,31 @@ pub(super) fn hold(
     from: &AgentSources,
 ) -> (Vec<TrustItem>, Vec<DefFault>) {
     let (mut wants, mut held) = (Vec::new(), Vec::new());
+    if let (Source::Project(_) | Source::Plugin { .. }, ModelChoice::Named(name)) = (&def.source, &def.model)
+        && name.trim_start().starts_with("script:")
+    {
+        // Its replies would be the repository's.
+        def.model = ModelChoice::Inherit;
+        held.push(DefFault {
+            file: file.to_owned(),
+            line: None,
+            what: format!(
+                "`model` of {} is a script, which only the person may choose; the parent's is used",
+                def.name
+            ),
+            used: true,
+        });
+    }
     if !matches!(def.source, Source::Project(_)) {
         return (wants, held);
     }
+    // What is trusted is the agent with the field, not the field for whatever the agent becomes.
+    let whole = format!("{}\n{:?}", def.prompt, def.tools);
     for loose in loose {
         let (field, text) = (loose.field(), loose.text());
+        let content = format!("{text}\n{whole}");
         let name = format!("{}.{field}", def.name);
-        let item = TrustItem::new(TrustKind::Agents, file, &from.places, name, &text, text.as_bytes());
+        let item = TrustItem::new(TrustKind::Agents, file, &from.places, name, &text, content.as_bytes());
         if !from.trust.covers(&item) {
             loose.take_from(def);
             held.push(DefFault {

@@ -9,6 +9,7 @@ use troupe_core::catalogue::DEFAULT_TYPE;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{FORMAT, Header};
 use troupe_core::ids::AgentId;
+use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
@@ -64,7 +65,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     // Who coordinates goes on while its workers work.
     let background =
         spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
-    let mode = parent_state.mode.of_child(shared.config.leave.permitted(spawn.mode.or(def.mode)));
+    let mode = mode(shared, &spawn, &def, parent_state.mode)?;
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
         depth,
@@ -102,6 +103,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         name: spawn.name.clone(),
         background,
         fork: offer.as_ref().map(|offer| offer.point.clone()),
+        writes: def.writes,
+        verdict: def.verdict,
         version: shared.config.version.clone(),
     });
     let account =
@@ -131,7 +134,7 @@ fn can_read(shared: &Shared, agent: &Row) -> bool {
     if header.parent.is_none() {
         return shared.main_pool().iter().any(|tool| *tool.spec().name == *"Read");
     }
-    let Some(def) = shared.catalogue().find(&header.definition).cloned() else { return false };
+    let Some(def) = fork::definition_of(shared, header) else { return false };
     let life = if header.background { Life::Background } else { Life::Foreground };
     let mode = agent.state().mode;
     let at = Standing { life, depth: header.depth, most_depth: shared.config.ceilings.depth, mode };
@@ -153,6 +156,21 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
             )))
         }
     }
+}
+
+/// The child's mode by S1. A call may only tighten it: it needs no leave itself.
+fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: Mode) -> Result<Mode, SpawnError> {
+    let own = parent.of_child(shared.config.leave.permitted(def.mode));
+    let Some(wanted) = spawn.mode else { return Ok(own) };
+    let mode = parent.of_child(Some(wanted));
+    if mode.lets_pass_more_than(own) {
+        return Err(SpawnError::Denied(format!(
+            "mode `{}` would let more pass than `{}`, which this agent has; leave `mode` out, or choose one that lets less pass",
+            wanted.as_str(),
+            own.as_str()
+        )));
+    }
+    Ok(mode)
 }
 
 /// Why an agent without tools is not started: it would answer from imagination (F011).

@@ -51,12 +51,22 @@ pub(crate) fn definition(parent: &AgentDef) -> AgentDef {
 /// The definition of now of an agent that is on disk; a fork's is that of the agent that it was forked off.
 pub(super) fn definition_of(shared: &Shared, header: &Header) -> Option<Arc<AgentDef>> {
     let defs = &shared.parts.defs;
-    let Some(point) = &header.fork else { return defs.catalogue().find(&header.definition).cloned() };
-    if point.of.is_main() {
-        return Some(Arc::new(definition(&defs.main)));
+    let find = |name: &str| defs.catalogue().find(name).cloned();
+    let def = match &header.fork {
+        None => find(&header.definition)?,
+        Some(point) if point.of.is_main() => Arc::new(definition(&defs.main)),
+        Some(point) => {
+            let parent = shared.directory.known(&point.of)?;
+            Arc::new(definition(&*find(&parent.header.definition)?))
+        }
+    };
+    // Another definition may have its name by now: what it was held to holds on.
+    let writes = def.writes.max(header.writes);
+    let verdict = def.verdict || header.verdict;
+    if (writes, verdict) == (def.writes, def.verdict) {
+        return Some(def);
     }
-    let parent = shared.directory.known(&point.of)?;
-    defs.catalogue().find(&parent.header.definition).map(|def| Arc::new(definition(def)))
+    Some(Arc::new(AgentDef { writes, verdict, ..(*def).clone() }))
 }
 
 /// Whether a call for this type, or for none, is for a fork where there are forks.

@@ -84,6 +84,8 @@ pub(crate) async fn open_main(
                 background: false,
                 effort: config.models.effort.or(def.effort).or(config.models.default_effort),
                 fork: None,
+                writes: def.writes,
+                verdict: def.verdict,
                 version: config.version.clone(),
             };
             header.prompt = keep(shared, &rendered);
@@ -119,10 +121,11 @@ pub(crate) async fn open_main(
     let mut revived = Revived::default();
     if resumed {
         scan::book(shared, actor.transcript());
-        let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
-        revived = Revived::of(shared, scan).await;
+        // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
+        let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
+        revived = Revived::of(shared, scan).await;
     } else {
         actor.open(&[]).await?;
     }
@@ -190,6 +193,8 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         background: false,
         effort: state.effort,
         fork: None,
+        writes: troupe_core::def::Writes::default(),
+        verdict: false,
         version: shared.config.version.clone(),
     }
 }

@@ -6,7 +6,9 @@ use troupe_core::block::{Block, Blocks};
 use troupe_core::def::AgentDef;
 use troupe_core::entry::Header;
 use troupe_core::ports::tool::{Tool, ToolSpec};
+use troupe_core::starts::Starts;
 
+use super::fork::definition_of;
 use crate::agent::agent_list;
 use crate::session::ListedIn;
 use crate::store::{Rendered, Writer};
@@ -44,4 +46,22 @@ pub(super) fn writer(shared: &Shared, header: &Header) -> Writer {
     let key = shared.paths.transcript(&header.agent);
     let (journal, clock) = (Arc::clone(&shared.parts.journal), Arc::clone(&shared.parts.clock));
     Writer::new(journal, clock, key, header, shared.config.place.branch.clone())
+}
+
+/// Which types an agent may start: by its definition and those of all above it, ended ones too (A9).
+pub(super) fn starts_of(shared: &Shared, header: &Header, def: &AgentDef) -> Starts {
+    let mut chain = Vec::new();
+    let mut above = header.parent.clone();
+    // A header that names itself as its parent ends nowhere.
+    while let Some(known) =
+        above.as_ref().and_then(|id| shared.directory.known(id)).filter(|_| chain.len() < 64)
+    {
+        above.clone_from(&known.header.parent);
+        chain.push(known.header);
+    }
+    let main = Starts::of(&shared.parts.defs.main).within(shared.config.pool.agents.as_deref());
+    let below = chain.iter().rev().filter(|header| !header.agent.is_main());
+    let starts =
+        below.filter_map(|header| definition_of(shared, header)).fold(main, |starts, def| starts.below(&def));
+    starts.below(def)
 }

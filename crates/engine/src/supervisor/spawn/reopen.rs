@@ -13,7 +13,7 @@ use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
 use super::fork::definition_of;
-use super::record::{one, specs, writer};
+use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::{Rendered, Restored, StoreError, load};
@@ -68,12 +68,13 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     drain.restore(&transcript).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
-    let starts = above.as_ref().map(|row| row.starts.clone()).unwrap_or_default().below(&def);
+    let starts = starts_of(shared, &header, &def);
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
-    let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
+    let mut actor =
+        Actor::new(Arc::clone(shared), Arc::clone(&def), Arc::new(row), drain, writer, rendered, pool);
     actor.complete_opening().await?;
-    let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), state.mode);
+    let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), &def, state.mode);
     if mode != state.mode {
         actor.record(Body::Set(Setting::Mode(mode))).await?;
     }
@@ -99,14 +100,16 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
         name: header.definition.clone(),
         prompt: kept.map(|kept| text_of(&kept.system)).unwrap_or_default(),
         tools: Filter { only: names, ..Filter::default() },
+        writes: header.writes,
+        verdict: header.verdict,
         ..AgentDef::default()
     })
 }
 
-/// The mode in which it goes on: one that lets more pass than the session does now is not carried over.
-fn mode(shared: &Shared, above: Mode, had: Mode) -> Mode {
-    let passes = had == Mode::BypassPermissions && above != Mode::BypassPermissions;
-    if passes || (had == Mode::Auto && shared.config.leave.auto_disabled) { above } else { had }
+/// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
+fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
+    let now = above.of_child(shared.config.leave.permitted(def.mode));
+    if had.lets_pass_more_than(now) { now } else { had }
 }
 
 /// Books again what it spent itself; those above it had it booked already.

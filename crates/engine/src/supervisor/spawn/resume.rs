@@ -13,7 +13,7 @@ use troupe_core::transcript::Transcript;
 
 use super::launch::{enter_job, job_of};
 use super::load::{Loaded, ResumeError, load_child};
-use super::record::{keep, one, specs, writer};
+use super::record::{keep, one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::{Inbox, InboxError};
 use crate::store::{Rendered, StoreError};
@@ -77,7 +77,10 @@ pub(crate) async fn resume(
     let run = loaded.ends() + 1;
     let Loaded { header, transcript, seq, rendered, def } = loaded;
     // S1, by what holds now.
-    let mode = parent.state().mode.of_child(def.mode);
+    let now = parent.state().mode.of_child(shared.config.leave.permitted(def.mode));
+    // What it had is kept where that lets less pass.
+    let had = transcript.state().mode;
+    let mode = if had.lets_pass_more_than(now) { now } else { had };
     let at = Standing {
         life: Life::Background,
         depth: header.depth,
@@ -108,7 +111,7 @@ pub(crate) async fn resume(
         Arc::clone(&inbox),
         account,
         job_text,
-        parent.starts.below(&def),
+        starts_of(shared, &header, &def),
         state,
     ));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);

@@ -1,0 +1,81 @@
+//! What an agent may do unasked never grows by the way in which it is started or taken up again.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+
+use troupe_core::def::Writes;
+use troupe_core::entry::Body;
+use troupe_core::ids::AgentId;
+use troupe_core::policy::Mode;
+use troupe_models::script::ScriptModel;
+use troupe_testkit::world::{LIMIT, World, ended, say, turn};
+
+// proves: S1, F182
+#[tokio::test]
+async fn a_call_gives_its_agent_no_mode_that_lets_more_pass() {
+    let call = |mode: &str| format!("  call Agent description=d prompt={mode} mode={mode}\n");
+    let script = format!(
+        "agent main\nreply\n{}{}{}reply \"over\"\nagent general-purpose\nreply \"done\"\n",
+        call("acceptEdits"),
+        call("bypassPermissions"),
+        call("plan")
+    );
+    let world = World::new(Arc::new(ScriptModel::parse("modes", &script).unwrap()));
+    let session = world.start().await;
+    assert_eq!(turn(&session, 0, "go").await.text, "over");
+    let entries = session.entries(&AgentId::main(), 0).await.unwrap();
+    let results: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| match &entry.body {
+            Body::Result { blocks, .. } => Some(format!("{blocks:?}")),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(results.len(), 3);
+    let refused = results.iter().filter(|text| text.contains("would let more pass than `default`")).count();
+    assert_eq!(refused, 2, "{results:#?}");
+    session.close(LIMIT).await;
+}
+
+// proves: S1, D9
+#[tokio::test]
+async fn what_was_held_back_is_held_back_when_an_agent_is_taken_up_again() {
+    let script = "agent main\nreply\n  call Agent description=d prompt=p name=looker\n\
+                  reply \"sent\"\nreply\n  call SendMessage to=looker message=more summary=\"go on\"\nreply \"wait\"\nreply \"over\"\n\
+                  agent general-purpose\nreply \"looked\"\nreply\n  call Bash command=\"touch wrote\"\nreply \"tried\"\n";
+    let mut world = World::new(Arc::new(ScriptModel::parse("modes", script).unwrap()));
+    world.config.leave.mode = Some(Mode::BypassPermissions);
+    world.defs[1].writes = Writes::Nowhere;
+    let session = world.start().await;
+    assert_eq!(turn(&session, 0, "go").await.text, "sent");
+    session.close(LIMIT).await;
+    // Another definition has its name by now.
+    world.defs[1].writes = Writes::Anywhere;
+    let session = world.resume().await;
+    let mut events = session.subscribe(false);
+    say(&session, 1, "more").await;
+    while ended(&mut events).await.text != "over" {}
+    assert!(!world.workspace().join("wrote").exists());
+    session.close(LIMIT).await;
+}
+
+// proves: S1
+#[test]
+fn modes_have_an_order() {
+    let order = [
+        Mode::Plan,
+        Mode::Micro,
+        Mode::Review,
+        Mode::DontAsk,
+        Mode::Default,
+        Mode::AcceptEdits,
+        Mode::Auto,
+        Mode::BypassPermissions,
+    ];
+    for (at, mode) in order.iter().enumerate() {
+        for (other, less) in order.iter().enumerate() {
+            assert_eq!(mode.lets_pass_more_than(*less), at > other);
+        }
+    }
+}
