@@ -222,8 +222,8 @@ fn an_agent_can_be_the_main_one() {
     let ended = stage.play(script, &["-p", "--output-format=json", "--permission-mode=default"]);
     let result: Value = serde_json::from_str(&ended.out).unwrap();
     assert_eq!(result["subtype"], "error_max_turns", "{ended:?}");
-    let transcript = end(stage.troupe().args(["sessions"])).clean().to_owned();
-    assert!(transcript.contains("Look around first."), "{transcript}");
+    let listed = end(stage.troupe().args(["sessions"])).clean().to_owned();
+    assert!(!listed.contains("Look around first."), "a repository's words are not the person's: {listed}");
 }
 
 // proves: X13
