@@ -16,7 +16,7 @@ pub struct Guards {
     /// After so long without a sign an agent is shown as stalled; none never shows it.
     pub stalled: Option<Duration>,
     /// How often an agent may make the same call with the same result before it is warned, and again before its run
-    /// is ended; 0 is no limit.
+    /// is ended, unless it is the main agent; 0 is no limit.
     pub same_calls: u32,
 }
 

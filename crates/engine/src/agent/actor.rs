@@ -252,7 +252,9 @@ impl Actor {
             tokens_spent: self.row.account.over_tokens().is_some(),
             cost_spent: self.row.account.over_cost().is_some(),
             time_over: self.row.account.time_over(),
-            no_progress: self.repeats.due(self.shared.config.guards.same_calls) == Due::Stop,
+            // The main agent is told and goes on: a person or a host sees what it does, and may want it.
+            no_progress: !self.me().is_main()
+                && self.repeats.due(self.shared.config.guards.same_calls) == Due::Stop,
             context_full: self.too_long || self.context_is_full(),
             jobs_running: one_shot && self.waits_for_jobs(),
         }
