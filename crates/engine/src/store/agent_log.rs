@@ -57,7 +57,8 @@ impl Run<'_> {
 
 fn record(line: &LogLine) -> Record {
     let head = [("type", line.event.into()), ("at", iso(line.at).into())];
-    let mut map: Map<String, Value> = head.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    let mut map: Map<String, Value> =
+        head.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
     map.extend(line.fields.clone());
     Record(vec![map])
 }

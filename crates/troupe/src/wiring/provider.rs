@@ -98,7 +98,7 @@ fn is_loopback(base: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn certificates(env: &Env) -> Vec<PathBuf> {
+pub(super) fn certificates(env: &Env) -> Vec<PathBuf> {
     let set = CERTIFICATES.iter().filter_map(|name| env.vars.get(*name)).filter(|path| !path.is_empty());
     set.map(|path| env.cwd.join(path)).collect()
 }
