@@ -179,4 +179,21 @@ impl Outcome {
             Self::Shell(end) => end.ending,
         }
     }
+
+    /// How it ended, as a predicate: `was stopped`, `ended with exit code 1`.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Agent(envelope) => match envelope.ending {
+                Ending::Completed => "completed".to_owned(),
+                Ending::Failed => "failed".to_owned(),
+                Ending::Stopped => "was stopped".to_owned(),
+            },
+            Self::Shell(end) => match (end.ending, end.code, end.signal) {
+                (Ending::Stopped, ..) => "was stopped".to_owned(),
+                (_, Some(code), _) => format!("ended with exit code {code}"),
+                (_, None, Some(signal)) => format!("was ended by signal {signal}"),
+                (_, None, None) => "failed".to_owned(),
+            },
+        }
+    }
 }

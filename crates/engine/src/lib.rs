@@ -10,6 +10,7 @@ pub mod clock;
 pub mod contexts;
 pub mod cost;
 mod definitions;
+pub mod export;
 pub mod git;
 pub mod guards;
 pub mod inbox;

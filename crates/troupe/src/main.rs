@@ -18,6 +18,7 @@ mod prompt;
 mod sandbox;
 mod sessions;
 mod signals;
+mod telemetry;
 mod trace;
 mod trust;
 mod wiring;

@@ -115,21 +115,8 @@ fn field(text: &mut String, name: &str, value: &str) {
 }
 
 fn summary(job: &Job, outcome: &Outcome) -> String {
-    let end = match outcome {
-        Outcome::Agent(envelope) => match envelope.ending {
-            Ending::Completed => "completed".to_owned(),
-            Ending::Failed => "failed".to_owned(),
-            Ending::Stopped => "was stopped".to_owned(),
-        },
-        Outcome::Shell(end) => match (end.ending, end.code, end.signal) {
-            (Ending::Stopped, ..) => "was stopped".to_owned(),
-            (_, Some(code), _) => format!("ended with exit code {code}"),
-            (_, None, Some(signal)) => format!("was ended by signal {signal}"),
-            (_, None, None) => "failed".to_owned(),
-        },
-    };
     let what = if job.is_agent() { "Agent" } else { "Command" };
-    format!("{what} \"{}\" {end}", job.title)
+    format!("{what} \"{}\" {}", job.title, outcome.in_words())
 }
 
 /// The first characters, and how many are left out.

@@ -107,10 +107,14 @@ async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
         built_in: catalogue.find(&row.header.definition).map(|def| def.source == Source::BuiltIn),
         at: shared.parts.clock.now(),
     };
-    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &run)).await {
+    let line = run.line(shared.paths.session());
+    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &line)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "the end of an agent is missing in the log of agents"),
         Err(_) => tracing::warn!("writing the log of agents takes too long"),
+    }
+    if let Some(export) = &shared.parts.export {
+        export(line);
     }
 }
 

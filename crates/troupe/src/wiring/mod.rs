@@ -16,6 +16,7 @@ mod sandbox;
 mod session;
 mod standing;
 mod state;
+mod telemetry;
 mod tools;
 mod trust;
 mod which;

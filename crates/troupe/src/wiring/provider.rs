@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use reqwest::Url;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::variables::Variable;
 use troupe_engine::load::{Env, Settings};
 use troupe_models::anthropic::{self, Auth, HELPER_TTL, IdleLimits};
 use troupe_models::detect::Server;
 use troupe_models::{Config, Provider, RetryPolicy};
 
 use super::key_helper::helper;
-use crate::fault::{Fault, warn};
+use super::tools::number;
+use crate::fault::Fault;
 use crate::trace::Secrets;
 
 /// What a model's name begins with when it is a script's.
@@ -98,7 +98,7 @@ fn is_loopback(base: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn certificates(env: &Env) -> Vec<PathBuf> {
+pub(super) fn certificates(env: &Env) -> Vec<PathBuf> {
     let set = CERTIFICATES.iter().filter_map(|name| env.vars.get(*name)).filter(|path| !path.is_empty());
     set.map(|path| env.cwd.join(path)).collect()
 }
@@ -126,14 +126,6 @@ fn idle(env: &Env) -> IdleLimits {
         limits.progress = Duration::from_millis(limit);
     }
     limits
-}
-
-/// A number of the environment; one that is none is told and left out.
-fn number(env: &Env, variable: &Variable) -> Option<u64> {
-    env.number(variable).unwrap_or_else(|bad| {
-        warn(bad);
-        None
-    })
 }
 
 #[cfg(test)]

@@ -23,10 +23,11 @@ use super::permissions::Asked;
 use super::state::State;
 use super::{
     agents, cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox,
-    state, tools, trust, which,
+    state, telemetry, tools, trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
+use crate::telemetry::Destination;
 use crate::trace::Secrets;
 
 /// The program's own version.
@@ -51,6 +52,8 @@ pub(crate) struct Wired {
     pub(crate) asked: Asked,
     /// How the frontend behaves.
     pub(crate) options: Options,
+    /// Where the log of agents is sent.
+    pub(crate) telemetry: Option<Destination>,
 }
 
 /// What comes of the wiring.
@@ -144,7 +147,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         defs: agents.into_definitions(),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
+        // Its task needs the runtime, which is not there yet.
+        export: None,
     };
+    let telemetry = telemetry::destination(&env, secrets);
     let mut limits = limits::find(run, &env, &settings);
     limits.limits.turns = limits.limits.turns.or(turns);
     let config = Config {
@@ -183,7 +189,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let asked = Asked::of(run);
     let State { lasts, scratch, .. } = state;
     let folders = scratch.into_iter().chain(sandbox.folder).collect();
-    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options })))
+    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options, telemetry })))
 }
 
 pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {
