@@ -13,6 +13,7 @@ mod demo;
 mod docs;
 mod fault;
 mod headless;
+mod mask;
 mod permissions;
 mod prompt;
 mod sandbox;
