@@ -116,6 +116,8 @@ pub struct Filter {
     pub without: Vec<String>,
     /// The agent types that it may start (`Agent(a, b)`); none is all.
     pub agents: Option<Vec<String>>,
+    /// The agent types that it may not start.
+    pub without_agents: Vec<String>,
 }
 
 impl Filter {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use troupe_core::block::{Block, text_of};
-use troupe_core::entry::Body;
+use troupe_core::entry::{Body, Origin};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
@@ -61,6 +61,38 @@ async fn a_limit_of_types_holds_two_levels_below_it() {
     let end = turn(&session, 0, "go").await;
     assert_eq!((end.text.as_str(), &end.error), ("done", &None));
     assert!(results(&session).await[0].contains("led"));
+}
+
+// proves: A9
+#[tokio::test]
+async fn a_type_that_is_disallowed_is_not_started_here_nor_below() {
+    let world = world(
+        "agent main\nreply\n  call Agent subagent_type=lead description=d prompt=one\nreply \"done\"\n\
+         agent lead\nreply\n  call Agent subagent_type=scout description=d prompt=two\nreply\n  expect \"seen: \"\n  text \"led\"\n\
+         agent scout\nreply\n  call Agent subagent_type=general description=d prompt=three\nreply\n\
+         expect \"agents of type `general` can't be started from here; there are: \"\n  text \"seen: \"\n",
+    );
+    let lead = "---\nname: lead\ndescription: d\ndisallowedTools: Agent(general-purpose)\n---\nLead.";
+    world.write(".troupe/agents/lead.md", lead);
+    world.write(".troupe/agents/scout.md", "---\nname: scout\ndescription: d\n---\nLook.");
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    let end = turn(&session, 0, "go").await;
+    assert_eq!((end.text.as_str(), &end.error), ("done", &None));
+    assert!(results(&session).await[0].contains("led"));
+    // The lists of both leave it out, and no other.
+    let mut listed = 0;
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        let EventKind::Opened(header) = &event.kind else { continue };
+        for entry in session.entries(&header.agent, 0).await.unwrap() {
+            if let Body::User { blocks, from: Origin::AgentList(_), .. } = &entry.body {
+                let text = text_of(blocks);
+                assert!(text.contains("- scout") && !text.contains("- general-purpose"), "{text}");
+                listed += 1;
+            }
+        }
+    }
+    assert_eq!(listed, 2);
 }
 
 // proves: D7, D3

@@ -12,12 +12,18 @@ use troupe_core::entry::{Body, Origin};
 use troupe_core::policy::{Judged, Mode, Verdict, decide};
 use troupe_core::ports::tool::{Place, Tool};
 use troupe_core::prompt::reminder_due;
+use troupe_core::starts::Starts;
 
 use super::actor::{Actor, Halt};
 use crate::supervisor::Shared;
 
-/// The agent types that an agent with this pool may start; none where it can't start any.
-pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Option<AgentList> {
+/// The agent types that an agent with this pool may start, of those that it `starts`; none where it can't start any.
+pub(crate) fn agent_list(
+    shared: &Shared,
+    def: &AgentDef,
+    starts: &Starts,
+    pool: &[Arc<dyn Tool>],
+) -> Option<AgentList> {
     let tool = pool.iter().find(|tool| tool.spawns())?;
     let rules = shared.rules(def.allowed.as_deref());
     let config = &shared.config.place;
@@ -28,7 +34,7 @@ pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]
         let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
         matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
     };
-    Some(AgentList::new(&shared.catalogue(), def, is_denied))
+    Some(AgentList::new(&shared.catalogue(), starts, is_denied))
 }
 
 impl Actor {
@@ -38,7 +44,9 @@ impl Actor {
         if stands_in_tool || self.row.header.fork.is_some() {
             return Ok(());
         }
-        let Some(list) = agent_list(&self.shared, &self.def, &self.pool) else { return Ok(()) };
+        let Some(list) = agent_list(&self.shared, &self.def, &self.row.starts, &self.pool) else {
+            return Ok(());
+        };
         let Some((listed, text)) = list.due(self.transcript()) else { return Ok(()) };
         self.tell(text, Origin::AgentList(listed)).await
     }

@@ -124,6 +124,7 @@ pub(super) fn object(def: &AgentDef, by: Option<&AgentDef>) -> Value {
         "tools": def.tools.only,
         "disallowedTools": def.tools.without,
         "startsAgents": def.tools.agents,
+        "startsNoAgents": def.tools.without_agents,
         "maxTurns": def.limits.turns,
         "background": def.background,
         "memory": def.memory,

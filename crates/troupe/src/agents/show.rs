@@ -59,6 +59,11 @@ fn lines(def: &AgentDef, at: &Standing, pool: &Pool, here: &AgentsHere) -> Vec<(
         "starts",
         def.tools.agents.as_ref().map(|types| format!("agents of these types only: {}", types.join(", "))),
     );
+    let not = def.tools.without_agents.join(", ");
+    add(
+        "starts not",
+        Some(not).filter(|not| !not.is_empty()).map(|not| format!("agents of these types: {not}")),
+    );
     add(
         "allowed",
         def.allowed.as_ref().map(|rules| format!("in place of the session's rules: {}", rules.join(", "))),

@@ -38,6 +38,11 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         return Err(SpawnError::Denied(why.to_owned()));
     }
     let offer = fork::offered(shared, &spawn, &parent)?;
+    if offer.is_some() && !parent.starts.admit_fork() {
+        return Err(SpawnError::Denied(
+            "forks can't be started from here: name a `subagent_type`".to_owned(),
+        ));
+    }
     let def = match &offer {
         Some(offer) => Arc::clone(&offer.def),
         None => find_def(shared, &parent.starts, spawn.definition.as_deref())?,
@@ -79,9 +84,10 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if !shared.reserve() {
         return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
+    let starts = parent.starts.below(&def);
     let rendered = match &offer {
         Some(offer) => offer.rendered.clone(),
-        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) },
+        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) },
     };
     let id = AgentId::new(format!("a{}", short_id(shared)));
     let header = Arc::new(Header {
@@ -115,7 +121,6 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         writer = writer.inheriting(Arc::clone(&offer.inherited));
     }
     let state = Arc::clone(writer.transcript().state());
-    let starts = parent.starts.below(&def);
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;

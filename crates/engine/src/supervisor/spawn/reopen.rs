@@ -52,11 +52,12 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     let state = Arc::clone(transcript.state());
     let kept = Rendered::load(&shared.paths.prompts(), &state.prompt);
     let def = definition(shared, &header, kept.as_ref());
+    let starts = starts_of(shared, &header, &def);
     let life = if header.background { Life::Background } else { Life::Foreground };
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
-    let rendered =
-        kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let rendered = kept
+        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
     let account = Account::new(
@@ -68,7 +69,6 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     drain.restore(&transcript).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
-    let starts = starts_of(shared, &header, &def);
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor =

@@ -92,8 +92,9 @@ pub(crate) async fn resume(
         return Err(ResumeError::NoTools(agent.clone()));
     }
     let kept = rendered.is_some();
-    let rendered =
-        rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let starts = starts_of(shared, &header, &def);
+    let rendered = rendered
+        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));
@@ -106,14 +107,7 @@ pub(crate) async fn resume(
     let writer = writer(shared, &header).resume(transcript, seq);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
-    let row = Arc::new(Row::new(
-        Arc::clone(&header),
-        Arc::clone(&inbox),
-        account,
-        job_text,
-        starts_of(shared, &header, &def),
-        state,
-    ));
+    let row = Arc::new(Row::new(Arc::clone(&header), Arc::clone(&inbox), account, job_text, starts, state));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);
     for setting in settings {
         actor.record(Body::Set(setting)).await?;
