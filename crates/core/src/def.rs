@@ -127,6 +127,12 @@ impl Filter {
             && self.only.as_ref().is_none_or(|only| only.iter().any(|name| stands_for(name, tool)))
     }
 
+    /// The names in it for which there is no tool. Servers of MCP may bring any with their prefix.
+    pub fn unknown(&self, is_tool: impl Fn(&str) -> bool) -> Vec<&str> {
+        let named = self.only.iter().flatten().chain(&self.without).map(String::as_str);
+        named.filter(|name| *name != "*" && !name.starts_with("mcp__") && !is_tool(name)).collect()
+    }
+
     /// Whether it is among those that it is to be without.
     pub fn leaves_out(&self, tool: &str) -> bool {
         self.without.iter().any(|name| stands_for(name, tool))

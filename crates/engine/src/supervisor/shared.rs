@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
-use troupe_core::catalogue::Catalogue;
+use troupe_core::catalogue::{Catalogue, DefFault};
 use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
@@ -29,6 +29,9 @@ use crate::bus::Bus;
 use crate::inbox::Inbox;
 use crate::session::{Config, Member, Parts};
 use crate::store::{DecisionLog, SessionPaths};
+
+/// Faults of definitions that one look at them tells.
+const FAULTS_TOLD: usize = 5;
 
 /// The session's common ground.
 pub(crate) struct Shared {
@@ -134,13 +137,24 @@ impl Shared {
         let now = self.parts.defs.catalogue();
         let before = std::mem::replace(&mut *lock(&self.definitions), Arc::clone(&now));
         if !Arc::ptr_eq(&before, &now) {
-            for fault in now.faults.iter().filter(|fault| !before.faults.contains(fault)) {
-                let skipped = if fault.used { "" } else { "; it is skipped" };
-                let told = visible(&format!("agent definition {fault}{skipped}"));
-                self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
-            }
+            self.tell_faults(&before, &now);
         }
         now
+    }
+
+    /// Tells what has come to be wrong with definitions, as far as a person reads it.
+    fn tell_faults(&self, before: &Catalogue, now: &Catalogue) {
+        let tell = |text: String| self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(text)));
+        let before: HashSet<&DefFault> = before.faults.iter().collect();
+        let mut fresh = now.faults.iter().filter(|fault| !before.contains(fault));
+        for fault in fresh.by_ref().take(FAULTS_TOLD) {
+            let skipped = if fault.used { "" } else { "; it is skipped" };
+            tell(visible(&format!("agent definition {fault}{skipped}")));
+        }
+        let more = fresh.count();
+        if more > 0 {
+            tell(format!("and {more} more faults of agent definitions; run `troupe agents list`"));
+        }
     }
 
     // Agents.

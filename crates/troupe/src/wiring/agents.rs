@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use troupe_core::catalogue::{Catalogue, DefFault};
-use troupe_core::def::{AgentDef, Filter, ModelChoice};
+use troupe_core::def::{AgentDef, Filter, ModelChoice, Source};
+use troupe_core::not_yet;
 use troupe_core::policy::Mode;
 use troupe_core::ports::tool::Tool;
 use troupe_core::visible::visible;
@@ -64,6 +65,8 @@ pub(super) struct Agents {
     /// The main agent's definition.
     pub(super) main: Arc<AgentDef>,
     files: AgentFiles,
+    /// Whether somebody vouches for all that the repository holds.
+    vouched: bool,
 }
 
 impl Agents {
@@ -89,9 +92,10 @@ impl Agents {
             definitions::builtin(env, run.is_headless())
         };
         let main = Arc::new(if builtin.is_empty() { AgentDef::default() } else { builtin.remove(0) });
+        let vouched = matches!(from.trust, Trust::Trusted);
         let files = AgentFiles::new(from, builtin, given);
         let main = chosen(run, settings, &files.catalogue(), begun)?.unwrap_or(main);
-        Ok(Self { main, files })
+        Ok(Self { main, files, vouched })
     }
 
     /// Tells what was wrong.
@@ -104,6 +108,28 @@ impl Agents {
             warn(format_args!(
                 "{} more faults of agent definitions: see `troupe agents`",
                 faults.len() - TOLD
+            ));
+        }
+        if !self.vouched {
+            self.tell_replaced();
+        }
+    }
+
+    /// Tells which built-in agents the repository puts others in place of: what these were held to, its own are not.
+    fn tell_replaced(&self) {
+        let catalogue = self.files.catalogue();
+        let of_repository =
+            |def: &&Arc<AgentDef>| matches!(def.source, Source::Project(_) | Source::Plugin { .. });
+        let all = catalogue.offered.iter().chain(&catalogue.unavailable);
+        let replaced: Vec<&str> = all
+            .filter(of_repository)
+            .filter(|def| catalogue.replaces_builtin(def))
+            .map(|def| def.name.as_str())
+            .collect();
+        if !replaced.is_empty() {
+            warn(format_args!(
+                "this repository has agents of its own in place of built-in ones: {}; see `troupe agents`",
+                visible(&replaced.join(", "))
             ));
         }
     }
@@ -144,10 +170,17 @@ fn chosen(
         (None, None, Some(name)) => (name, "the setting `agent`"),
         (None, None, None) => return Ok(None),
     };
-    match catalogue.find(name) {
-        Some(def) => Ok(Some(Arc::clone(def))),
-        None => Err(unknown(name, catalogue).hint(format!("{from} names it"))),
+    match (catalogue.find(name), catalogue.unavailable(name)) {
+        (Some(def), _) => Ok(Some(Arc::clone(def))),
+        (None, Some(def)) => Err(unavailable(def).hint(format!("{from} names it"))),
+        (None, None) => Err(unknown(name, catalogue).hint(format!("{from} names it"))),
     }
+}
+
+/// There is such an agent, and something that it needs is missing.
+fn unavailable(def: &AgentDef) -> Fault {
+    let why = not_yet::lacks(def).unwrap_or_default();
+    Fault::failed(visible(&format!("agent `{}` can't be started: {why}", def.name)))
 }
 
 /// There is no such agent.

@@ -70,7 +70,8 @@ impl World {
             assert_eq!(fault.file, path);
             (fault.line, fault.used, fault.what.clone())
         };
-        (catalogue.offered.first().map(|def| (**def).clone()), catalogue.faults.iter().map(brief).collect())
+        let def = catalogue.offered.iter().chain(&catalogue.unavailable).next();
+        (def.map(|def| (**def).clone()), catalogue.faults.iter().map(brief).collect())
     }
 }
 

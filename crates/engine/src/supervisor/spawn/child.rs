@@ -9,6 +9,7 @@ use troupe_core::catalogue::DEFAULT_TYPE;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{FORMAT, Header};
 use troupe_core::ids::AgentId;
+use troupe_core::not_yet;
 use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
@@ -36,6 +37,9 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if spawn.seed == Seed::Fork && shared.coordinates() {
         let why = "a coordinator starts workers and never forks: give a complete brief";
         return Err(SpawnError::Denied(why.to_owned()));
+    }
+    if let Some(isolation) = spawn.isolation {
+        return Err(SpawnError::Invalid(format!("isolation: {}", not_yet::place(isolation))));
     }
     let offer = fork::offered(shared, &spawn, &parent)?;
     if offer.is_some() && !parent.starts.admit_fork() {
@@ -151,7 +155,14 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
     let name = name.unwrap_or(DEFAULT_TYPE);
     let known = || starts.offered(&catalogue).map(|def| def.name.clone()).collect::<Vec<_>>();
     match catalogue.find(name) {
-        None => Err(SpawnError::Unknown { name: name.to_owned(), known: known() }),
+        None => Err(match catalogue.unavailable(name) {
+            None => SpawnError::Unknown { name: name.to_owned(), known: known() },
+            Some(def) => SpawnError::Unavailable {
+                name: def.name.clone(),
+                why: not_yet::lacks(def).unwrap_or_default(),
+                known: known(),
+            },
+        }),
         Some(def) if starts.admit(def, &catalogue) => Ok(Arc::clone(def)),
         Some(_) => {
             let known = known();

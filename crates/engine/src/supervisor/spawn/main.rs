@@ -147,6 +147,7 @@ pub(crate) async fn open_main(
     let last_end = if pending { None } else { actor.last_end() };
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     actor.tell_faulty_rules();
+    warnings.extend(actor.comes_to_nothing());
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
     Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
