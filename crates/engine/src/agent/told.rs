@@ -3,21 +3,19 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use troupe_core::access::Access;
 use troupe_core::agent_list::{AgentList, IN_TOOL};
 use troupe_core::block::Block;
 use troupe_core::def::{AgentDef, Source};
 use troupe_core::entry::{Body, Origin};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::not_yet;
-use troupe_core::policy::{Judged, Mode, Verdict, decide};
 use troupe_core::ports::tool::{Place, Tool};
 use troupe_core::prompt::reminder_due;
 use troupe_core::starts::Starts;
 use troupe_core::visible::visible;
 
 use super::actor::{Actor, Halt};
+use crate::starting;
 use crate::supervisor::Shared;
 
 /// The agent types that an agent with this pool may start, of those that it `starts`; none where it can't start any.
@@ -32,11 +30,7 @@ pub(crate) fn agent_list(
     let config = &shared.config.place;
     let place =
         Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
-    let is_denied = |agent: &str| {
-        let access = [Access::Spawn { agent: agent.to_owned() }];
-        let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
-        matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
-    };
+    let is_denied = |agent: &str| starting::is_denied(&rules, &place, &**tool, agent);
     Some(AgentList::new(&shared.catalogue(), starts, is_denied))
 }
 

@@ -12,7 +12,7 @@ use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
 use troupe_core::policy::{Destination, Mode, Rules, Update};
-use troupe_core::pool::{self, Life, Standing as PoolStanding};
+use troupe_core::pool::{Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
 use troupe_core::visible::visible;
 
@@ -28,6 +28,7 @@ use crate::agent::Denials;
 use crate::bus::Bus;
 use crate::inbox::Inbox;
 use crate::session::{Config, Member, Parts};
+use crate::starting;
 use crate::store::{DecisionLog, SessionPaths};
 
 /// Faults of definitions that one look at them tells.
@@ -101,13 +102,7 @@ impl Shared {
 
     /// The tools of an agent of this definition.
     pub(crate) fn pool(&self, def: &AgentDef, at: &PoolStanding) -> Vec<Arc<dyn Tool>> {
-        let keep = |tool: &&Arc<dyn Tool>| {
-            let name = &*tool.spec().name;
-            let pool = &self.config.pool;
-            // What flags name is for those who work.
-            let named = at.life == Life::Coordinator && !pool.without.iter().any(|gone| gone == name);
-            (named || pool.passes(name)) && pool::removed(name, tool.spawns(), def, at).is_none()
-        };
+        let keep = |tool: &&Arc<dyn Tool>| starting::missing(&***tool, &self.config.pool, def, at).is_none();
         self.parts.tools.iter().filter(keep).cloned().collect()
     }
 

@@ -3,18 +3,15 @@
 use std::sync::Arc;
 
 use troupe_core::catalogue::{Catalogue, DefFault};
-use troupe_core::def::{AgentDef, Filter, ModelChoice, Source};
+use troupe_core::def::{AgentDef, ModelChoice, Source};
 use troupe_core::not_yet;
-use troupe_core::policy::Mode;
-use troupe_core::ports::tool::Tool;
 use troupe_core::visible::visible;
 use troupe_engine::load::agents::{self, Given};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{AgentFiles, AgentSources, Env, Places, Settings, Sources, Trust, TrustItem};
-use troupe_engine::session::{Ceilings, Definitions};
-use troupe_models::catalog;
+use troupe_engine::session::Definitions;
 
-use super::{coordinator, definitions, limits, permissions, session, tools, trust};
+use super::{coordinator, definitions, permissions};
 use crate::args::Run;
 use crate::fault::{Fault, warn};
 
@@ -142,6 +139,11 @@ impl Agents {
         }
     }
 
+    /// The definitions of now.
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        self.files.catalogue()
+    }
+
     /// What the engine takes.
     pub(super) fn into_definitions(self) -> Definitions {
         Definitions::of_files(self.main, self.files)
@@ -192,60 +194,4 @@ pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Fault {
         fault = fault.hint(visible(&format!("a definition is skipped: {skipped}")));
     }
     fault
-}
-
-/// What there is in a folder, without a session.
-pub(crate) struct AgentsHere {
-    pub(crate) catalogue: Arc<Catalogue>,
-    /// The main agent's definition.
-    pub(crate) main: Arc<AgentDef>,
-    /// All tools.
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Those that rules leave.
-    pub(crate) pool: Filter,
-    /// The mode that a session starts in.
-    pub(crate) mode: Mode,
-    pub(crate) ceilings: Ceilings,
-    /// The session's model.
-    pub(crate) model: String,
-    /// The model of all sub-agents, where one is set.
-    pub(crate) subagent_model: Option<String>,
-    pub(crate) places: Places,
-    pub(crate) home: Option<std::path::PathBuf>,
-}
-
-/// Finds out, as a session does. What is wrong with definitions is in the catalogue.
-///
-/// # Errors
-/// When a session would not start either.
-pub(crate) fn agents_here(run: &Run, env: Env) -> Result<AgentsHere, Fault> {
-    let places = Places::of(&env);
-    let wanted = session::sources(run)?;
-    let found = trust::unasked(run, &places, &env, wanted)?;
-    let settings = found.settings;
-    let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
-    let from = sources(run, &env, &places, wanted, found.trust)?;
-    let agents = Agents::load(run, &env, &settings, from, (false, None))?;
-    let allowed = settings.permissions();
-    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
-    let pool = tools::pool(None, is_bare(run, &env), denied);
-    let usual = session::default_model(&env, &settings);
-    Ok(AgentsHere {
-        catalogue: agents.files.catalogue(),
-        model: agents.model().map_or(usual, str::to_owned),
-        main: agents.main,
-        // No command is run here, so no sandbox is tried out.
-        tools: tools::builtin(&env, &settings, troupe_tools::shell::sandbox::Sandboxing::Off),
-        pool,
-        mode: allowed.default_mode.map(|mode| mode.value).unwrap_or_default(),
-        ceilings: limits::find(run, &env, &settings).ceilings,
-        subagent_model: session::subagent_model(&env),
-        home: env.home,
-        places,
-    })
-}
-
-/// The id that a model's name stands for.
-pub(crate) fn model_id(name: &str) -> String {
-    catalog::resolve(name).to_owned()
 }

@@ -16,11 +16,12 @@ use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::starts::Starts;
 
+use super::fork;
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
-use super::{choice, fork};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
+use crate::starting::{self, Naming};
 use crate::store::Rendered;
 use crate::supervisor::account::Account;
 use crate::supervisor::door::{short_id, waiter};
@@ -67,13 +68,13 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     // A fork's request repeats its parent's, whatever else was chosen for agents (C6).
     let (model, effort) = match &offer {
         Some(offer) => (offer.inherited.state().model.clone(), offer.inherited.state().effort),
-        None => {
-            (choice::model(shared, &spawn, &def, &parent_state).await?, choice::effort(&def, &parent_state))
-        }
+        None => (
+            model(shared, &spawn, &def, &parent_state.model).await?,
+            starting::effort(&def, parent_state.effort),
+        ),
     };
-    // Who coordinates goes on while its workers work.
-    let background =
-        spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
+    let coordinates = parent.header.agent.is_main() && shared.coordinates();
+    let background = starting::in_background(spawn.background, &def, coordinates);
     let mode = mode(shared, &spawn, &def, parent_state.mode)?;
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
@@ -174,9 +175,21 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
     }
 }
 
+/// The model as it is recorded.
+async fn model(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &str) -> Result<String, SpawnError> {
+    let config = &shared.config;
+    let naming = Naming {
+        variable: config.subagent_model.as_deref(),
+        call: spawn.model.as_deref(),
+        usual: config.models.subagent.as_deref(),
+    };
+    let chosen = starting::model(&*shared.parts.model, naming, def, parent).await;
+    chosen.map_err(|unknown| SpawnError::Invalid(unknown.to_string()))
+}
+
 /// The child's mode by S1. A call may only tighten it: it needs no leave itself.
 fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: Mode) -> Result<Mode, SpawnError> {
-    let own = parent.of_child(shared.config.leave.permitted(def.mode));
+    let own = starting::mode(&shared.config.leave, def, parent);
     let Some(wanted) = spawn.mode else { return Ok(own) };
     let mode = parent.of_child(Some(wanted));
     if mode.lets_pass_more_than(own) {

@@ -22,6 +22,7 @@ use super::scan::{self, Scan};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
+use crate::starting;
 use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared, runner};
@@ -49,7 +50,7 @@ pub(crate) async fn open_main(
     let config = &shared.config;
     let journal = Arc::clone(&shared.parts.journal);
     let model = config.model.clone().unwrap_or_else(|| config.default_model.clone());
-    let mode = config.leave.mode.or(config.leave.permitted(def.mode)).unwrap_or_default();
+    let mode = starting::main_mode(&config.leave, &def);
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
     if shared.coordinates() {

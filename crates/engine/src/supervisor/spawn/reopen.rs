@@ -16,6 +16,7 @@ use super::fork::definition_of;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
+use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared};
@@ -108,7 +109,7 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
 
 /// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
 fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
-    let now = above.of_child(shared.config.leave.permitted(def.mode));
+    let now = starting::mode(&shared.config.leave, def, above);
     if had.lets_pass_more_than(now) { now } else { had }
 }
 

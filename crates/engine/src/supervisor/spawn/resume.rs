@@ -16,6 +16,7 @@ use super::load::{Loaded, ResumeError, load_child};
 use super::record::{keep, one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::{Inbox, InboxError};
+use crate::starting;
 use crate::store::{Rendered, StoreError};
 use crate::supervisor::account::Account;
 use crate::supervisor::jobs::Hold;
@@ -77,7 +78,7 @@ pub(crate) async fn resume(
     let run = loaded.ends() + 1;
     let Loaded { header, transcript, seq, rendered, def } = loaded;
     // S1, by what holds now.
-    let now = parent.state().mode.of_child(shared.config.leave.permitted(def.mode));
+    let now = starting::mode(&shared.config.leave, &def, parent.state().mode);
     // What it had is kept where that lets less pass.
     let had = transcript.state().mode;
     let mode = if had.lets_pass_more_than(now) { now } else { had };
