@@ -67,7 +67,7 @@ fn row(def: &AgentDef, by: Option<&AgentDef>, here: &AgentsHere) -> [String; 5] 
     [
         visible(&def.name),
         state,
-        visible(model(def)),
+        visible(here.named_model(def).unwrap_or("inherit")),
         short(&visible(&tools(def))),
         visible(&source(def, here)),
     ]

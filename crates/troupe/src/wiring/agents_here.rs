@@ -213,6 +213,11 @@ impl AgentsHere {
         }
     }
 
+    /// The model that is named for agents of this definition below the main one; none is their parent's.
+    pub(crate) fn named_model<'d>(&'d self, def: &'d AgentDef) -> Option<&'d str> {
+        self.naming().of(def)
+    }
+
     /// What stands before or behind the definition in choosing the model of an agent below the main one.
     pub(crate) fn model_from(&self, def: &AgentDef) -> &'static str {
         let Naming { variable, usual, .. } = self.naming();
