@@ -429,6 +429,6 @@ fn what_loosens_waits_for_trust_and_nothing_else_does() {
     // The person's own files need none either.
     fs::remove_dir_all(world.base.join("repo/sub/deep/.troupe")).unwrap();
     world.write("home/.troupe/agents/one.md", &format!("---\n{ALL}\n---\nPrompt.\n"));
-    assert_eq!(world.catalogue().offered[0].mode, Some(Mode::AcceptEdits));
+    assert_eq!(world.catalogue().unavailable[0].mode, Some(Mode::AcceptEdits));
     assert_eq!(trust_items(&world.from), []);
 }
