@@ -45,6 +45,11 @@ pub fn lacks(def: &AgentDef) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// The same in words for people, with the definition's name.
+pub fn lacks_words(def: &AgentDef) -> Option<String> {
+    lacks(def).map(|why| format!("agent type {} can't be started: {why}", def.name))
+}
+
 /// Why no agent is started that is to work there.
 pub fn place(isolation: Isolation) -> String {
     let place = match isolation {

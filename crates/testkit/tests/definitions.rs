@@ -223,14 +223,22 @@ async fn agents_of_a_host_can_be_started() {
     );
     let session = world.start().await;
     let mut events = session.subscribe(false);
-    let agents = json!({"given": {"description": "d", "prompt": "p", "maxTurns": "x"}, "bad": 3});
+    let agents = json!({
+        "given": {"description": "d", "prompt": "p", "maxTurns": "x"}, "bad": 3,
+        "far": {"description": "d", "prompt": "p", "isolation": "remote"},
+    });
     assert!(session.give_definitions(agents.as_object().unwrap()));
     assert!(session.definitions().names().contains(&"given".to_owned()));
     turn(&session, 0, "go").await;
     assert!(results(&session).await[0].contains("here"));
     let (warnings, _) = heard(&mut events).await;
     assert!(warnings.iter().any(|text| text.contains("initialize: `given`: `maxTurns`")), "{warnings:?}");
-    assert!(warnings.iter().any(|text| text.contains("`bad`")) && warnings.len() == 2, "{warnings:?}");
+    assert!(warnings.iter().any(|text| text.contains("`bad`")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|text| text.starts_with("agent type far can't be started: ")),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
 }
 
 // proves: S1

@@ -11,6 +11,7 @@ use troupe_core::catalogue::{Catalogue, DefFault};
 use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
+use troupe_core::not_yet;
 use troupe_core::policy::{Destination, Mode, Rules, Update};
 use troupe_core::pool::{Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
@@ -140,13 +141,18 @@ impl Shared {
     /// Tells what has come to be wrong with definitions, as far as a person reads it.
     fn tell_faults(&self, before: &Catalogue, now: &Catalogue) {
         let tell = |text: String| self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(text)));
-        let before: HashSet<&DefFault> = before.faults.iter().collect();
-        let mut fresh = now.faults.iter().filter(|fault| !before.contains(fault));
-        for fault in fresh.by_ref().take(FAULTS_TOLD) {
+        let known: HashSet<&DefFault> = before.faults.iter().collect();
+        let faults = now.faults.iter().filter(|fault| !known.contains(fault)).map(|fault| {
             let skipped = if fault.used { "" } else { "; it is skipped" };
-            tell(visible(&format!("agent definition {fault}{skipped}")));
+            format!("agent definition {fault}{skipped}")
+        });
+        let was = |name: &str| before.unavailable.iter().any(|def| def.name == name);
+        let fresh = now.unavailable.iter().filter(|def| !was(&def.name));
+        let mut lines = faults.chain(fresh.filter_map(|def| not_yet::lacks_words(def)));
+        for line in lines.by_ref().take(FAULTS_TOLD) {
+            tell(visible(&line));
         }
-        let more = fresh.count();
+        let more = lines.count();
         if more > 0 {
             tell(format!("and {more} more faults of agent definitions; run `troupe agents list`"));
         }

@@ -97,15 +97,13 @@ impl Agents {
 
     /// Tells what was wrong.
     pub(super) fn tell(&self) {
-        let faults = self.files.faults();
-        for fault in faults.iter().take(TOLD) {
-            warn(told(fault));
-        }
-        if faults.len() > TOLD {
-            warn(format_args!(
-                "{} more faults of agent definitions: see `troupe agents`",
-                faults.len() - TOLD
-            ));
+        let (faults, catalogue) = (self.files.faults(), self.files.catalogue());
+        let lacking = catalogue.unavailable.iter().filter_map(|def| not_yet::lacks_words(def));
+        let mut lines = faults.iter().map(told).chain(lacking.map(|line| visible(&line)));
+        lines.by_ref().take(TOLD).for_each(warn);
+        let more = lines.count();
+        if more > 0 {
+            warn(format_args!("{more} more faults of agent definitions: see `troupe agents`"));
         }
         if !self.vouched {
             self.tell_replaced();

@@ -40,7 +40,7 @@ fn started(stage: &Stage, kind: &str, run: Run<'_>) -> (Value, Value) {
     let mut found = Vec::new();
     files(
         &stage.path("home/.troupe/projects"),
-        &|name| name.starts_with("agent-") && name.ends_with(".jsonl"),
+        &|name| name.starts_with("agent-") && name.contains(".jsonl"),
         &mut found,
     );
     assert_eq!(found.len(), 1, "{found:?} {ended:?}");
@@ -176,6 +176,9 @@ fn the_list_says_what_can_not_be_started_and_why() {
     assert!(shown.contains("replaces    the built-in agent"), "{shown}");
     let shown = end(stage.troupe().args(["agents", "show", "guide"])).clean().to_owned();
     assert!(shown.contains("refused     a rule denies it\n"), "{shown}");
+    // A run says it too.
+    let ended = stage.play("agent main\nreply \"done\"\n", &["-p", "hi"]);
+    assert!(ended.err.contains("agent type served can't be started: `requiredMcpServers`"), "{ended:?}");
     // A coordinator has other built-in agents; an agent that limits its types leaves the others out.
     let text = list(&["--coordinator"]);
     assert_eq!(state(&text, "worker"), "active", "{text}");
