@@ -19,6 +19,7 @@ pub mod judge;
 pub mod load;
 mod models;
 pub mod session;
+pub mod starting;
 pub mod store;
 mod supervisor;
 

@@ -148,6 +148,16 @@ pub enum SpawnError {
         /// What there is.
         known: Vec<String>,
     },
+    /// There is a definition, and something that it needs is missing.
+    #[error("no agent of type `{name}` can be started: {why}; there are: {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    Unavailable {
+        /// What was asked for.
+        name: String,
+        /// What is missing.
+        why: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// The agents nest too deep.
     #[error("agents may nest {most} deep, and this one is at that depth: do the work yourself")]
     TooDeep {

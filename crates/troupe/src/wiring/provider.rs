@@ -18,6 +18,9 @@ use crate::trace::Secrets;
 /// What a model's name begins with when it is a script's.
 const SCRIPT: &str = "script:";
 
+/// The source of a key that a program of the person's prints.
+pub(super) const HELPER: &str = "apiKeyHelper";
+
 /// Variables of the system and of the ecosystem that name more certificate authorities.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
 
@@ -52,7 +55,7 @@ pub(super) fn choose(
     config.idle = idle(env);
     let key_source = match config.auth {
         Auth::Key(_) => var::ANTHROPIC_API_KEY.name,
-        Auth::Helper { .. } => "apiKeyHelper",
+        Auth::Helper { .. } => HELPER,
         Auth::Token(_) | Auth::None => "none",
     };
     Some(Chosen { config: Config { provider: Provider::Anthropic(config), retry }, key_source })

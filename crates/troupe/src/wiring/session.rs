@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use troupe_core::def::Source;
+use troupe_core::def::{AgentDef, Filter, Source};
 use troupe_core::policy::Mode;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
@@ -122,19 +122,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         trust: &found.trust,
         git: found.git,
     })?;
-    // What the main agent's definition says goes before the settings; a repository's only where it lets less pass.
-    let is_repositorys = matches!(agents.main.source, Source::Project(_) | Source::Plugin { .. });
-    let usual_mode = leave.mode.unwrap_or_default();
-    let wins = |mode: Mode| !is_repositorys || !mode.lets_pass_more_than(usual_mode);
-    if run.mode().is_none() && agents.main.mode.is_some_and(wins) {
-        leave.mode = None;
-    }
+    leave.mode = start_mode(run, leave.mode, &agents.main);
     let turns = agents.main.limits.turns;
     let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
-    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
-    let denied_by_flag =
-        run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
-    let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
+    let pool = pool(run, &allowed, bare);
 
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
@@ -190,6 +181,22 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let State { lasts, scratch, .. } = state;
     let folders = scratch.into_iter().chain(sandbox.folder).collect();
     Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options, telemetry })))
+}
+
+/// The mode that the session is started in; none leaves it to the main agent's definition, which goes before the
+/// settings, a repository's only where it lets less pass.
+pub(super) fn start_mode(run: &Run, usual: Option<Mode>, main: &AgentDef) -> Option<Mode> {
+    let is_repositorys = matches!(main.source, Source::Project(_) | Source::Plugin { .. });
+    let wins = |mode: Mode| !is_repositorys || !mode.lets_pass_more_than(usual.unwrap_or_default());
+    if run.mode().is_none() && main.mode.is_some_and(wins) { None } else { usual }
+}
+
+/// The tools that flags and rules leave.
+pub(super) fn pool(run: &Run, allowed: &PermissionSettings, bare: bool) -> Filter {
+    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
+    let by_flag =
+        run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
+    tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(by_flag))
 }
 
 pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {

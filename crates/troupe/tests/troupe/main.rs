@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agents;
+mod agents_shown;
 mod builtin_agents;
 mod command_line;
 mod config;

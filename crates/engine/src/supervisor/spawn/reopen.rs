@@ -16,6 +16,7 @@ use super::fork::definition_of;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
+use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared};
@@ -52,11 +53,12 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     let state = Arc::clone(transcript.state());
     let kept = Rendered::load(&shared.paths.prompts(), &state.prompt);
     let def = definition(shared, &header, kept.as_ref());
+    let starts = starts_of(shared, &header, &def);
     let life = if header.background { Life::Background } else { Life::Foreground };
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
-    let rendered =
-        kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let rendered = kept
+        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
     let account = Account::new(
@@ -68,7 +70,6 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     drain.restore(&transcript).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
-    let starts = starts_of(shared, &header, &def);
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor =
@@ -108,7 +109,7 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
 
 /// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
 fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
-    let now = above.of_child(shared.config.leave.permitted(def.mode));
+    let now = starting::mode(&shared.config.leave, def, above);
     if had.lets_pass_more_than(now) { now } else { had }
 }
 
