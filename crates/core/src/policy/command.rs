@@ -59,6 +59,9 @@ pub struct Simple {
     pub origin: Origin,
     /// Whether its standard input is another command's output.
     pub piped: bool,
+    /// Whether a line that ends with exit code 0 shows that this one did: it is the last, or what follows it
+    /// runs only if it did.
+    pub decides: bool,
 }
 
 /// Where a simple command was found.
@@ -195,6 +198,11 @@ impl Simple {
     /// The words as text.
     pub fn texts(&self) -> Vec<&str> {
         self.words.iter().map(Word::text).collect()
+    }
+
+    /// Whether it leaves everything as it is; see [`Command::is_read_only`].
+    pub fn only_reads(&self) -> bool {
+        readonly::only_reads(self)
     }
 
     /// Whether each word is known.

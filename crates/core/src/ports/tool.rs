@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::access::Access;
 use crate::block::Block;
 use crate::ids::{AgentId, CallId};
+use crate::policy::Command;
 use crate::ports::supervisor::Supervisor;
 use crate::state::{AgentState, Effect};
 use crate::{BoxFuture, CancellationToken};
@@ -194,6 +195,11 @@ pub trait Tool: Send + Sync {
     /// lack of progress.
     fn waits(&self, _input: &Value) -> bool {
         false
+    }
+
+    /// A line as data, from a tool that runs lines of a shell. Pure.
+    fn parsed(&self, _line: &str) -> Option<Command> {
+        None
     }
 
     /// The call in a person's words.

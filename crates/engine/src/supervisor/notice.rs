@@ -9,7 +9,7 @@ use troupe_core::block::Block;
 use troupe_core::entry::Origin;
 use troupe_core::ids::{AgentId, InputId, JobId};
 use troupe_core::input::{Prompt, When};
-use troupe_core::outcome::{Ending, Envelope, Outcome};
+use troupe_core::outcome::{EXITED, Ending, Envelope, Outcome};
 use troupe_core::ports::supervisor::{Job, JobNews};
 
 use super::jobs::Untold;
@@ -123,7 +123,7 @@ fn summary(job: &Job, outcome: &Outcome) -> String {
         },
         Outcome::Shell(end) => match (end.ending, end.code, end.signal) {
             (Ending::Stopped, ..) => "was stopped".to_owned(),
-            (_, Some(code), _) => format!("ended with exit code {code}"),
+            (_, Some(code), _) => format!("{EXITED}{code}"),
             (_, None, Some(signal)) => format!("was ended by signal {signal}"),
             (_, None, None) => "failed".to_owned(),
         },
