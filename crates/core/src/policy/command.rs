@@ -39,6 +39,8 @@ pub enum Walls {
     Sandbox {
         /// See above.
         free: bool,
+        /// Whether the project can't be written, for an agent that is to change nothing of it.
+        holds_project: bool,
     },
     /// Nothing, since the call asks to leave the sandbox that there is.
     Left,

@@ -65,7 +65,7 @@ fn the_mode_and_the_walls_are_reasons() {
     assert_eq!(bypass.reason, "the mode bypassPermissions allows it");
     let edits = of(&[], Mode::AcceptEdits, line(&["mkdir a"], Walls::None));
     assert_eq!(edits.parts[0].reason, "the mode acceptEdits allows it");
-    let boxed = of(&[], Mode::Default, line(&["make"], Walls::Sandbox { free: true }));
+    let boxed = of(&[], Mode::Default, line(&["make"], Walls::Sandbox { free: true, holds_project: false }));
     assert_eq!(boxed.parts[0].reason, "the sandbox stands around it");
     assert_eq!(boxed.verdict.decision(), Decision::Allow);
     let planning = of(&[], Mode::Plan, Access::Write(PathUse::new("/p/a".into())));

@@ -34,6 +34,7 @@ mod rule;
 mod scope;
 mod scratch;
 mod script;
+mod stray;
 mod suggest;
 mod target;
 mod unfold;

@@ -141,7 +141,7 @@ impl ShellSandbox {
             Side::Excluded => Walls::None,
             Side::Inside => {
                 let holds = || self.policies.judge(at, |policy| self.sandbox.holds(policy));
-                Walls::Sandbox { free: self.auto_allow && holds() }
+                Walls::Sandbox { free: self.auto_allow && holds(), holds_project: false }
             }
         }
     }
