@@ -19,6 +19,7 @@ fn place() -> Place {
         home: "/home/ann".into(),
         roots: vec!["/home/ann/p".into()],
         scratch: vec![],
+        read_only: false,
     }
 }
 

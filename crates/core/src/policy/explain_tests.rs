@@ -26,7 +26,13 @@ fn of(rules: &[(&str, Behaviour)], mode: Mode, access: Access) -> Explanation {
         let location = Location { source: "/p/.troupe/settings.json".into(), position };
         let _ = all.add_from(text, *behaviour, Scope::Project, PathBuf::from("/p"), Some(location));
     }
-    let place = Place { cwd: "/p".into(), home: "/h".into(), roots: vec!["/p".into()], scratch: vec![] };
+    let place = Place {
+        cwd: "/p".into(),
+        home: "/h".into(),
+        roots: vec!["/p".into()],
+        scratch: vec![],
+        read_only: false,
+    };
     explain(&all, mode, &Judged { tool: "Bash", input: &json!({}), access: &[access], place: &place })
 }
 

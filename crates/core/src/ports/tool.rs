@@ -36,6 +36,8 @@ pub struct Place {
     /// Files and folders of the harness that the agent may write unasked, also while it plans: its plan, its
     /// scratch folder. Rules that deny or ask hold for them too.
     pub scratch: Vec<PathBuf>,
+    /// Whether the agent is to change nothing in the roots, so that walls around its commands hold them too.
+    pub read_only: bool,
 }
 
 /// All that a call gets. Seven fields, and it stays so.

@@ -21,8 +21,13 @@ pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]
     let tool = pool.iter().find(|tool| tool.spawns())?;
     let rules = shared.rules(def.allowed.as_deref());
     let config = &shared.config.place;
-    let place =
-        Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
+    let place = Place {
+        cwd: config.cwd.clone(),
+        home: config.home.clone(),
+        roots: Vec::new(),
+        scratch: Vec::new(),
+        read_only: false,
+    };
     let is_denied = |agent: &str| {
         let access = [Access::Spawn { agent: agent.to_owned() }];
         let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
