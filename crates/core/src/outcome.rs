@@ -156,6 +156,9 @@ impl Evidence {
     }
 }
 
+/// How a notice says with which exit code a command ended; the code follows.
+pub const EXITED: &str = "ended with exit code ";
+
 /// How a shell command ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellEnd {
@@ -169,6 +172,13 @@ pub struct ShellEnd {
     pub bytes: u64,
     /// What went wrong outside of the command itself.
     pub error: Option<String>,
+}
+
+impl ShellEnd {
+    /// Its exit code, where it ended by itself.
+    pub fn own_code(&self) -> Option<i32> {
+        self.code.filter(|_| self.ending != Ending::Stopped)
+    }
 }
 
 impl Outcome {
@@ -190,7 +200,7 @@ impl Outcome {
             },
             Self::Shell(end) => match (end.ending, end.code, end.signal) {
                 (Ending::Stopped, ..) => "was stopped".to_owned(),
-                (_, Some(code), _) => format!("ended with exit code {code}"),
+                (_, Some(code), _) => format!("{EXITED}{code}"),
                 (_, None, Some(signal)) => format!("was ended by signal {signal}"),
                 (_, None, None) => "failed".to_owned(),
             },

@@ -73,7 +73,13 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, input: &Value) {
     let cx = ToolCx {
         me: AgentId::main(),
         call: "call".into(),
-        place: Place { cwd: cwd.clone(), home: cwd.clone(), roots: vec![cwd.clone()], scratch: vec![] },
+        place: Place {
+            cwd: cwd.clone(),
+            home: cwd.clone(),
+            roots: vec![cwd.clone()],
+            scratch: vec![],
+            read_only: false,
+        },
         state: Arc::new(AgentState::new(cwd, Mode::Default, "m".into(), "p".into())),
         cancel: CancellationToken::new(),
         report: Reporter::silent(),

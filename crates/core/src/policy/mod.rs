@@ -36,6 +36,7 @@ mod rule;
 mod scope;
 mod scratch;
 mod script;
+mod stray;
 mod suggest;
 mod target;
 mod unfold;

@@ -120,7 +120,8 @@ impl Actor {
         let spent = self.row.account.spent().cost_usd;
         let run = self.run.as_ref();
         let remarks = if self.def.verdict && reason == EndReason::Done {
-            verdict::remarks(transcript)
+            let parsed = |line: &str| self.pool.iter().find_map(|tool| tool.parsed(line)).unwrap_or_default();
+            verdict::remarks(transcript, parsed)
         } else {
             Vec::new()
         };

@@ -28,8 +28,13 @@ pub(crate) fn agent_list(
     let tool = pool.iter().find(|tool| tool.spawns())?;
     let rules = shared.rules(def.allowed.as_deref());
     let config = &shared.config.place;
-    let place =
-        Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
+    let place = Place {
+        cwd: config.cwd.clone(),
+        home: config.home.clone(),
+        roots: Vec::new(),
+        scratch: Vec::new(),
+        read_only: false,
+    };
     let is_denied = |agent: &str| starting::is_denied(&rules, &place, &**tool, agent);
     Some(AgentList::new(&shared.catalogue(), starts, is_denied))
 }

@@ -53,6 +53,7 @@ impl Tree {
             home: self.folder.path().into(),
             roots: vec![self.root.clone()],
             scratch: vec![],
+            read_only: false,
         }
     }
 

@@ -76,7 +76,7 @@ impl Stage {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![], read_only: false }
 }
 
 impl Supervisor for Stage {

@@ -15,6 +15,7 @@ use troupe_core::access::Access;
 use troupe_core::outcome::{Ending, Outcome};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::state::{Effect, Ran};
 
 use crate::shell::last_chars;
 
@@ -102,7 +103,12 @@ impl TaskOutput {
             // Last: a call that is dropped before tells nothing.
             cx.supervisor.mark_told(&cx.me, &job.id);
         }
-        ToolOutput::text(lines.join("\n")).with_data(data)
+        let mut shown = ToolOutput::text(lines.join("\n")).with_data(data);
+        if let Some(Outcome::Shell(shell)) = &end {
+            let ran = Ran { job: job.id.clone(), code: shell.own_code() };
+            shown.effects.push(Effect::Ran(ran));
+        }
+        shown
     }
 }
 

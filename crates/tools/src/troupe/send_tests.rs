@@ -46,7 +46,7 @@ impl Post {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![], read_only: false }
 }
 
 impl Supervisor for Post {

@@ -47,6 +47,7 @@ impl Agent {
             home: self.folder.path().into(),
             roots: vec![self.folder.path().into()],
             scratch: vec![],
+            read_only: false,
         };
         if let Err(fault) = schema::check(&tool.spec().input_schema, &input) {
             return ToolOutput::error(fault.to_string());

@@ -174,8 +174,13 @@ impl Agent {
 
     pub(crate) fn named(world: &Arc<World>, id: AgentId) -> Self {
         let work = world.work();
-        let place =
-            Place { cwd: work.clone(), home: "/nonexistent".into(), roots: vec![work], scratch: vec![] };
+        let place = Place {
+            cwd: work.clone(),
+            home: "/nonexistent".into(),
+            roots: vec![work],
+            scratch: vec![],
+            read_only: false,
+        };
         Self { world: world.clone(), id, place, cancel: CancellationToken::new() }
     }
 

@@ -167,7 +167,7 @@ impl AgentsHere {
         };
         let home = self.home.clone().unwrap_or_else(|| self.places.home.clone());
         let cwd = self.places.cwd.clone();
-        let place = Place { cwd, home, roots: Vec::new(), scratch: Vec::new() };
+        let place = Place { cwd, home, roots: Vec::new(), scratch: Vec::new(), read_only: false };
         if starting::is_denied(&self.rules, &place, &**tool, &def.name) {
             return Some("a rule denies it");
         }

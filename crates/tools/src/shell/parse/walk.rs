@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
+use super::flow::Flow;
 use super::hidden::{Hidden, substitutions, without_escapes};
-use super::node::{is_name, is_reserved, nodes_below, substitutions_below};
+use super::node::{is_followed, is_name, is_reserved, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -27,9 +28,10 @@ pub(super) struct Walk<'t> {
     pub(super) false_end: Option<(usize, usize)>,
     /// Whether it has a loop.
     pub(super) repeats: bool,
-    folder: Folder,
+    pub(super) folder: Folder,
     origin: Origin,
-    piped: bool,
+    pub(super) piped: bool,
+    pub(super) flow: Flow,
     in_string: bool,
     depth: usize,
 }
@@ -48,6 +50,7 @@ impl<'t> Walk<'t> {
             folder,
             origin,
             piped: false,
+            flow: Flow::default(),
             in_string: false,
             depth: 0,
         }
@@ -110,7 +113,7 @@ impl<'t> Walk<'t> {
             }
             "function_definition" => {
                 self.doubt("it defines a function");
-                self.scoped(|walk| walk.children(node));
+                self.scoped(|walk| walk.branch(node));
             }
             "comment" | "heredoc_content" | "raw_string" | "ansi_c_string" => {}
             _ => self.children(node),
@@ -120,68 +123,6 @@ impl<'t> Walk<'t> {
 
     fn raw(&self, node: Node<'t>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
-    }
-
-    fn children(&mut self, node: Node<'t>) {
-        // Asking a node for its sibling costs as much as all its siblings.
-        let children = nodes_below(node);
-        for (at, child) in children.iter().enumerate() {
-            if matches!(child.kind(), ";;" | ";&" | ";;&") && node.kind() != "case_item" {
-                self.lost("its syntax is not understood");
-            }
-            if children.get(at + 1).is_some_and(|next| next.kind() == "&") {
-                self.scoped(|walk| walk.visit(*child));
-            } else {
-                self.visit(*child);
-            }
-        }
-    }
-
-    /// Runs `inner` as a process of its own: its `cd` does not outlive it.
-    fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
-        let before = self.folder.clone();
-        inner(self);
-        self.folder = before;
-    }
-
-    /// Something that may run, or run in part: a `cd` in it leaves the folder unknown.
-    fn branch(&mut self, node: Node<'t>) {
-        let before = self.folder.clone();
-        self.children(node);
-        if self.folder != before {
-            self.folder = Folder::Unknown;
-        }
-    }
-
-    fn list(&mut self, node: Node<'t>) {
-        let either = nodes_below(node).iter().any(|child| child.kind() == "||");
-        let before = self.folder.clone();
-        for (index, child) in nodes_below(node).into_iter().filter(Node::is_named).enumerate() {
-            if either && index > 0 && self.folder != before {
-                let after = std::mem::replace(&mut self.folder, Folder::Unknown);
-                self.visit(child);
-                self.folder = after;
-            } else if either && index > 0 {
-                self.visit(child);
-                if self.folder != before {
-                    self.folder = Folder::Unknown;
-                }
-            } else {
-                self.visit(child);
-            }
-        }
-    }
-
-    fn pipeline(&mut self, node: Node<'t>) {
-        let outer = self.piped;
-        for child in nodes_below(node) {
-            if child.is_named() {
-                self.scoped(|walk| walk.visit(child));
-            } else {
-                self.piped = true;
-            }
-        }
-        self.piped = outer;
     }
 
     fn substitution(&mut self, node: Node<'t>) {
@@ -331,7 +272,13 @@ impl<'t> Walk<'t> {
             self.lost("its syntax is not understood");
         }
         let moved = folder_after(&part, &self.folder);
+        self.flow.follow(&part);
+        let flow = self.flow;
+        if redirects.iter().any(|node| is_followed(*node)) {
+            self.flow = flow.lost();
+        }
         self.push(part);
+        self.flow = flow;
         for node in inner {
             self.visit_inside(node);
         }
@@ -410,6 +357,7 @@ impl<'t> Walk<'t> {
         part.folder = self.folder.clone();
         part.origin = self.origin;
         part.piped = self.piped;
+        part.decides = self.origin == Origin::Line && self.flow.decides();
         self.parts.push(part);
     }
 }
