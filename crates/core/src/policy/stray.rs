@@ -7,7 +7,7 @@ use super::command::{RedirectKind, Simple, Word};
 use super::copy::has;
 use super::readonly::is_long;
 use super::script;
-use super::target::is_writer;
+use super::target::{is_writer, operands};
 use super::wrapper::{SHELLS, base_name, is_stream, layers};
 
 /// Which uses of a program write where it runs.
@@ -130,7 +130,7 @@ fn of_program(name: &str, rest: &[&str], words: &[Word], part: &Simple) -> Optio
     }
     match name {
         "tar" | "bsdtar" | "gtar" if tar_takes_out(words) => return here(),
-        "split" if !rest.iter().any(|word| !word.starts_with('-')) => return here(),
+        "split" if operands(words, "abCln").is_empty() => return here(),
         "yarn" | "pnpm" if rest.iter().all(|word| word.starts_with("--") && *word != "--version") => {
             return here();
         }

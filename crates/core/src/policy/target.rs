@@ -411,7 +411,7 @@ impl Writer {
 }
 
 /// Words that are no options, and no values of those whose letters are given.
-fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
+pub(super) fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
     operands_or_stdin(rest, values).into_iter().filter(|word| word.text() != "-").collect()
 }
 

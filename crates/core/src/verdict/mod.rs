@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::policy::Command;
 use crate::transcript::Transcript;
 
-use ran::{Run, runs};
+use ran::{End, Run, runs};
 use report::{Check, checks};
 
 /// The last word of a checking agent.
@@ -102,14 +102,14 @@ fn outcomes<'r>(
         let expected: BTreeSet<i32> =
             named.iter().filter(|(other, _)| *other == command).map(|(_, code)| *code).collect();
         let claim = parse(command);
-        let ends: Vec<Option<i32>> = runs.iter().filter_map(|run| run.end_of(command, &claim)).collect();
+        let ends: Vec<End> = runs.iter().filter_map(|run| run.end_of(command, &claim)).collect();
         match ends.last() {
             None => Outcome::NotRun,
             // The last time counts, also where an earlier one was as the report says.
-            Some(Some(last)) if !expected.contains(last) => Outcome::Ended(*last),
-            Some(_) if ends.contains(&Some(code)) => Outcome::AsSaid,
-            Some(Some(last)) => Outcome::Ended(*last),
-            Some(None) => Outcome::Unknown,
+            Some(End::Code(last)) if !expected.contains(last) => Outcome::Ended(*last),
+            Some(_) if ends.contains(&End::Code(code)) => Outcome::AsSaid,
+            Some(End::Code(last)) => Outcome::Ended(*last),
+            Some(End::Unknown) => Outcome::Unknown,
         }
     };
     named.iter().map(|(command, code)| (*command, outcome(command, *code))).collect()

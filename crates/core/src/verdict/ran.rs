@@ -29,10 +29,19 @@ pub(super) struct Run {
     code: Option<i32>,
 }
 
+/// How a command ended.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum End {
+    /// With this exit code.
+    Code(i32),
+    /// That is not known.
+    Unknown,
+}
+
 impl Run {
     /// How a command that a report names ended, if it is part of this one: each simple command of it is one of
-    /// this line. None within: that is not known.
-    pub(super) fn end_of(&self, named: &str, parsed: &Command) -> Option<Option<i32>> {
+    /// this line.
+    pub(super) fn end_of(&self, named: &str, parsed: &Command) -> Option<End> {
         let mine: Vec<&Simple> = of_line(&self.command).collect();
         let same = |wanted: &Simple| {
             let fits =
@@ -51,7 +60,8 @@ impl Run {
         let parts = found.or_else(whole)?;
         let is_told = |part: &&Simple| part.decides || part.only_reads() || is_around(part);
         let understood = self.command.doubt.is_none();
-        Some(self.code.filter(|_| understood && parts.iter().all(is_told)))
+        let code = self.code.filter(|_| understood && parts.iter().all(is_told));
+        Some(code.map_or(End::Unknown, End::Code))
     }
 }
 
