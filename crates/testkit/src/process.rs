@@ -60,7 +60,7 @@ impl Stage {
     /// When the folders can't be made.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for name in ["home", "work", "tmp", "out"] {
+        for name in ["home", "work", "tmp", "written"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder");
         }
         let mark = folder.path().display().to_string();
@@ -133,8 +133,8 @@ impl Stage {
     /// When it can't be started.
     pub fn start_as(&self, program: &Path, arguments: &[&str]) -> Run {
         let number = self.runs.replace(self.runs.get() + 1);
-        let out = self.path(&format!("out/{number}.out"));
-        let err = self.path(&format!("out/{number}.err"));
+        let out = self.path(&format!("written/{number}.out"));
+        let err = self.path(&format!("written/{number}.err"));
         let file = |path: &Path| File::create(path).expect("a file for the output");
         let child = self
             .command_of(program)
@@ -391,11 +391,11 @@ mod tests {
             child: Command::new("/bin/sh")
                 .args(["-c", "sleep 600 & echo at work; wait"])
                 .env(MARK, &stage.mark)
-                .stdout(File::create(stage.path("out/x")).expect("a file"))
+                .stdout(File::create(stage.path("written/x")).expect("a file"))
                 .spawn()
                 .expect("a shell"),
-            out: stage.path("out/x"),
-            err: stage.path("out/y"),
+            out: stage.path("written/x"),
+            err: stage.path("written/y"),
             ended: None,
         };
         poll("it works", LIMIT, || (stage.survivors().len() == 2).then_some(()));

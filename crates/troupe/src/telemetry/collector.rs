@@ -20,7 +20,7 @@ pub(super) struct Collector {
 }
 
 /// Why lines did not get through.
-pub(super) struct Trouble {
+pub(super) struct Unsent {
     /// For people. It has no more of the address than its host, for the rest may hold a key.
     pub(super) what: String,
     /// Whether a later try may do better.
@@ -33,10 +33,10 @@ impl Collector {
     }
 
     /// Sends lines, once.
-    pub(super) async fn send(&self, lines: &[LogLine]) -> Result<(), Trouble> {
+    pub(super) async fn send(&self, lines: &[LogLine]) -> Result<(), Unsent> {
         let Destination { url, headers, resource, extra_ca } = &self.to;
         let client = self.client.get_or_init(|| http_client(url, extra_ca)).as_ref();
-        let client = client.map_err(|what| Trouble { what: what.clone(), again: false })?;
+        let client = client.map_err(|what| Unsent { what: what.clone(), again: false })?;
         let request = client.post(url.clone()).headers(headers.clone()).timeout(LIMIT);
         let host = url.origin().ascii_serialization();
         match request.body(body::logs(resource, lines).to_string()).send().await {
@@ -44,11 +44,11 @@ impl Collector {
             Ok(answer) => {
                 let status = answer.status();
                 let what = format!("the collector at {host} answers with status {}", status.as_u16());
-                Err(Trouble { what, again: is_passing(status) })
+                Err(Unsent { what, again: is_passing(status) })
             }
             Err(error) => {
                 let why = if error.is_connect() { "can't be reached" } else { "does not answer" };
-                Err(Trouble { what: format!("the collector at {host} {why}"), again: true })
+                Err(Unsent { what: format!("the collector at {host} {why}"), again: true })
             }
         }
     }

@@ -18,7 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use troupe_engine::export::{Export, LogLine};
 
-use collector::{Collector, Trouble};
+use collector::{Collector, Unsent};
 
 /// Lines that wait for their batch; more are not sent.
 const QUEUE: usize = 2_048;
@@ -62,19 +62,19 @@ pub(crate) struct Exporter {
     /// The only one that keeps the queue open.
     queue: mpsc::Sender<LogLine>,
     task: JoinSet<()>,
-    fault: Arc<Fault>,
+    warning: Arc<Warning>,
     pace: Pace,
 }
 
 /// Tells of what goes wrong, once in a process.
-struct Fault {
+struct Warning {
     tell: Tell,
     told: AtomicBool,
     /// Whether the queue was full.
     full: AtomicBool,
 }
 
-impl Fault {
+impl Warning {
     fn tell(&self, what: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
             (self.tell)(&format!("telemetry: {what}; the session's agents.jsonl has every line"));
@@ -90,36 +90,36 @@ impl Exporter {
 
     fn paced(to: Destination, tell: Tell, pace: Pace) -> Self {
         let (queue, lines) = mpsc::channel(QUEUE);
-        let fault = Arc::new(Fault { tell, told: AtomicBool::default(), full: AtomicBool::default() });
+        let warning = Arc::new(Warning { tell, told: AtomicBool::default(), full: AtomicBool::default() });
         let mut task = JoinSet::new();
-        task.spawn(send(lines, Collector::new(to), Arc::clone(&fault), pace));
-        Self { queue, task, fault, pace }
+        task.spawn(send(lines, Collector::new(to), Arc::clone(&warning), pace));
+        Self { queue, task, warning, pace }
     }
 
     /// What the engine hands lines to.
     pub(crate) fn export(&self) -> Export {
-        let (queue, fault) = (self.queue.downgrade(), Arc::clone(&self.fault));
+        let (queue, warning) = (self.queue.downgrade(), Arc::clone(&self.warning));
         Arc::new(move |line| {
             let sent = queue.upgrade().is_none_or(|queue| queue.try_send(line).is_ok());
             if !sent {
                 // Told by the task that sends: a write to stderr could hold an agent up.
-                fault.full.store(true, Ordering::Relaxed);
+                warning.full.store(true, Ordering::Relaxed);
             }
         })
     }
 
     /// Sends what waits, for a limited time; lines that come later are not sent.
     pub(crate) async fn flush(self) {
-        let Self { queue, mut task, fault, pace } = self;
+        let Self { queue, mut task, warning, pace } = self;
         drop(queue);
         if timeout(pace.flush, task.join_next()).await.is_err() {
-            fault.tell("the collector did not take the last lines in time");
+            warning.tell("the collector did not take the last lines in time");
         }
     }
 }
 
 /// Sends batches until the queue is closed and empty.
-async fn send(mut queue: mpsc::Receiver<LogLine>, collector: Collector, fault: Arc<Fault>, pace: Pace) {
+async fn send(mut queue: mpsc::Receiver<LogLine>, collector: Collector, warning: Arc<Warning>, pace: Pace) {
     let mut batch = Vec::new();
     let mut pause = pace.gather;
     loop {
@@ -128,8 +128,8 @@ async fn send(mut queue: mpsc::Receiver<LogLine>, collector: Collector, fault: A
         if !batch.is_empty() {
             match collector.send(&batch).await {
                 Ok(()) => batch.clear(),
-                Err(Trouble { what, again }) => {
-                    fault.tell(&what);
+                Err(Unsent { what, again }) => {
+                    warning.tell(&what);
                     pause = pace.again;
                     // A full one is given up: without bounds it would grow, or be sent without a pause.
                     if !again || batch.len() >= BATCH {
@@ -138,8 +138,8 @@ async fn send(mut queue: mpsc::Receiver<LogLine>, collector: Collector, fault: A
                 }
             }
         }
-        if fault.full.load(Ordering::Relaxed) {
-            fault.tell("the collector takes lines more slowly than they come, so some are not sent");
+        if warning.full.load(Ordering::Relaxed) {
+            warning.tell("the collector takes lines more slowly than they come, so some are not sent");
         }
         if !open {
             return;
