@@ -1,7 +1,7 @@
 //! What waits for an agent: one ordered queue of content, durable until it is read, and a small channel of
 //! control that passes it. Nothing else can wake an agent, and only the agent drains it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
@@ -241,9 +241,13 @@ impl Inbox {
 }
 
 impl Drain {
-    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript. Gives the ids of all
-    /// that ever came.
-    pub(crate) async fn restore(&self, transcript: &Transcript) -> Result<Vec<InputId>, JournalError> {
+    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript, nor a notice of what
+    /// its results told. Gives the ids of all that ever came.
+    pub(crate) async fn restore(
+        &self,
+        transcript: &Transcript,
+        told: &HashSet<InputId>,
+    ) -> Result<Vec<InputId>, JournalError> {
         let mut waiting: Vec<Prompt> = Vec::new();
         let mut all = Vec::new();
         for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
@@ -262,7 +266,8 @@ impl Drain {
         }
         for prompt in waiting {
             let mut queue = self.inbox.queue();
-            if !transcript.has_read(&prompt.id) && !queue.prompts.iter().any(|there| there.id == prompt.id) {
+            let known = transcript.has_read(&prompt.id) || told.contains(&prompt.id);
+            if !known && !queue.prompts.iter().any(|there| there.id == prompt.id) {
                 self.inbox.put(&mut queue, prompt);
             }
         }

@@ -13,7 +13,7 @@ impl Actor {
     pub(super) async fn can_be_made_again(&self, call: &OpenCall) -> bool {
         let spawns = self.pool.iter().any(|tool| *tool.spec().name == *call.tool && tool.spawns());
         spawns
-            && (self.shared.jobs.of_call(&call.id).is_some()
+            && (self.shared.jobs.of_call(self.me(), &call.id).is_some()
                 || lost::agent_of(&self.shared, &call.id).await.is_none())
     }
 

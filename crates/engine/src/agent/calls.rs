@@ -17,7 +17,9 @@ use super::batch::{Batch, Told};
 use super::gate::Ready;
 use super::limited;
 use super::watch::Alarm;
+use crate::store::end_in;
 use crate::supervisor::door::Door;
+use crate::supervisor::notice;
 
 /// How long calls that were told to end may take, before they are dropped.
 const GRACE: Duration = Duration::from_secs(6);
@@ -209,7 +211,12 @@ impl Actor {
         let blocks: Blocks =
             Arc::from([Block::ToolResult { id: call.clone(), content, is_error: output.is_error }]);
         let data = output.data.map(Arc::new);
+        let told = data.as_deref().and_then(end_in);
         self.record(Body::Result { call, blocks, data, effects: output.effects }).await?;
+        // Not before: until the result stands there, the notice has to.
+        if let Some((job, run)) = told {
+            notice::is_known(&self.shared, &self.row, &job, run);
+        }
         Ok(())
     }
 

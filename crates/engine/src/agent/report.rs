@@ -167,7 +167,7 @@ impl Actor {
         for job in &jobs {
             self.shared.jobs.stop(&job.id);
             // Nobody is left to be told.
-            self.shared.jobs.mark_told(self.me(), &job.id);
+            self.shared.jobs.mark_told(self.me(), &job.id, job.run);
         }
         let ends =
             futures_util::future::join_all(jobs.iter().map(troupe_core::ports::supervisor::Job::ended));

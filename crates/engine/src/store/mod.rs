@@ -21,4 +21,5 @@ pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
 pub use told::Told;
+pub(crate) use told::end_in;
 pub use transcripts::{Restored, StoreError, Writer, load, load_own};

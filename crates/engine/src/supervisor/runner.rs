@@ -163,7 +163,7 @@ async fn stop_jobs(shared: &Shared, me: &AgentId) {
     for job in &jobs {
         shared.jobs.stop(&job.id);
         // Nobody is left to be told.
-        shared.jobs.mark_told(me, &job.id);
+        shared.jobs.mark_told(me, &job.id, job.run);
     }
     if timeout(JOBS_END, join_all(jobs.iter().map(Job::ended))).await.is_err() {
         tracing::warn!(agent = %me, "jobs did not end in time");

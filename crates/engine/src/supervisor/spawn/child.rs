@@ -29,7 +29,7 @@ use crate::supervisor::{Row, Shared};
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
-    if let Some((job, token)) = shared.jobs.of_call(&spawn.call) {
+    if let Some((job, token)) = shared.jobs.of_call(&spawn.parent, &spawn.call) {
         // The call is made again after a restart, and its agent is there.
         return Ok(waiter(shared, job, token).with_readable(can_read(shared, &parent)));
     }

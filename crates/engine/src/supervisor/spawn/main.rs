@@ -109,7 +109,7 @@ pub(crate) async fn open_main(
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
-    let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
+    let inbox = drain.restore(writer.transcript(), &told.notices).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
     let (own_inbox, starts) =

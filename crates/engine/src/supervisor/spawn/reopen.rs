@@ -43,7 +43,7 @@ pub(crate) async fn reopen(shared: &Arc<Shared>, agent: &AgentId) -> Result<Acto
 
 /// The same, from a transcript that was read.
 pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Result<Actor, ReopenError> {
-    let Restored { transcript, seq, .. } = restored;
+    let Restored { transcript, seq, told, .. } = restored;
     let header = transcript.header().cloned();
     let Some((header, job)) = header.zip(first_prompt(&transcript)) else {
         let agent = transcript.header().map_or_else(AgentId::main, |header| header.agent.clone());
@@ -65,7 +65,7 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     );
     rebook(shared, &transcript, &account);
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
-    drain.restore(&transcript).await.map_err(StoreError::from)?;
+    drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
     let starts = starts_of(shared, &header, &def);

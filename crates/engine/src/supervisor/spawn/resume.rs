@@ -75,7 +75,7 @@ pub(crate) async fn resume(
         return Err(ResumeError::Stopped(agent.clone()));
     }
     let run = loaded.ends() + 1;
-    let Loaded { header, transcript, seq, rendered, def } = loaded;
+    let Loaded { header, transcript, seq, told, rendered, def } = loaded;
     // S1, by what holds now.
     let now = parent.state().mode.of_child(shared.config.leave.permitted(def.mode));
     // What it had is kept where that lets less pass.
@@ -101,7 +101,7 @@ pub(crate) async fn resume(
     if transcript.state().mode != mode {
         settings.push(Setting::Mode(mode));
     }
-    drain.restore(&transcript).await.map_err(StoreError::from)?;
+    drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
     let job_text = first_prompt(&transcript);
     let writer = writer(shared, &header).resume(transcript, seq);
     let state = Arc::clone(writer.transcript().state());

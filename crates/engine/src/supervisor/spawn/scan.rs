@@ -88,7 +88,7 @@ impl Scan {
                 continue;
             }
             let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
-            scan.notices.extend(inbox.restore(&transcript).await.unwrap_or_default());
+            scan.notices.extend(inbox.restore(&transcript, &restored.told.notices).await.unwrap_or_default());
             scan.agents.push(Found {
                 header,
                 ends: transcript.ends(),
