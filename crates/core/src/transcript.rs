@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::block::{Block, Blocks, text_of};
 use crate::entry::{Body, Entry, Header, Origin, Setting, Stop};
 use crate::fork::Inherited;
-use crate::ids::{CallId, EntryId, InputId};
+use crate::ids::{CallId, EntryId, InputId, JobId};
 use crate::outcome::Envelope;
 use crate::ports::model::{Message, Role};
 use crate::state::AgentState;
@@ -262,6 +262,15 @@ impl Transcript {
         let at = self.calls.get(call)?.started?;
         match &self.entries.get(at)?.body {
             Body::Started { input, .. } => input.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The job that a call was to start.
+    pub fn started_job(&self, call: &CallId) -> Option<&JobId> {
+        let at = self.calls.get(call)?.started?;
+        match &self.entries.get(at)?.body {
+            Body::Started { job, .. } => job.as_ref(),
             _ => None,
         }
     }

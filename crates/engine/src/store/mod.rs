@@ -7,6 +7,7 @@ mod index;
 mod inherit;
 mod jsonl;
 mod lease;
+pub(crate) mod ledger;
 pub(crate) mod outputs;
 mod paths;
 pub(crate) mod private;

@@ -142,6 +142,11 @@ pub(super) fn short_id(shared: &Shared) -> String {
     hex[hex.len().saturating_sub(9)..].to_owned()
 }
 
+/// The id of a new agent.
+pub(crate) fn agent_id(shared: &Shared) -> AgentId {
+    AgentId::new(format!("a{}", short_id(shared)))
+}
+
 /// A hold on a job.
 pub(super) fn waiter(shared: &Arc<Shared>, job: Job, cancel: troupe_core::CancellationToken) -> Waiter {
     background::watch(shared, &job);

@@ -95,6 +95,9 @@ pub enum ResumeError {
     /// Its budget, or one above it, is spent.
     #[error("its budget is spent")]
     Spent(AgentId),
+    /// The time of the agents above it is over.
+    #[error("there is no time left for it")]
+    NoTime(AgentId),
     /// Its folder is gone.
     #[error("its folder {} is not there any more", .folder.display())]
     NoFolder {

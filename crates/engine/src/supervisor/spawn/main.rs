@@ -18,7 +18,7 @@ use troupe_core::turn::{Step, next_step};
 
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
-use super::scan::{self, Scan};
+use super::scan::Scan;
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
@@ -120,7 +120,6 @@ pub(crate) async fn open_main(
     shared.bus.tell(&me, EventKind::Opened(header));
     let mut revived = Revived::default();
     if resumed {
-        scan::book(shared, actor.transcript());
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
