@@ -12,11 +12,12 @@ use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
 use troupe_core::ports::journal::Journal;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::journal::{FileJournal, Locking};
 use troupe_engine::session::OpenError;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::faults::DyingJournal;
-use troupe_testkit::world::{LIMIT, World, say, session};
+use troupe_testkit::world::{LIMIT, World, ended, say, session, turn};
 
 const CLOSE: Duration = Duration::from_secs(10);
 
@@ -24,6 +25,8 @@ fn world(script: &str) -> (World, Arc<ScriptModel>) {
     let model = Arc::new(ScriptModel::parse("test", script).unwrap());
     let mut world = World::new(Arc::clone(&model) as _);
     world.config.leave.mode = Some(Mode::BypassPermissions);
+    // What a later process finds of agents are their files.
+    world.journal = Arc::new(FileJournal::new(world.config.place.root.clone(), Locking::Leased));
     (world, model)
 }
 
@@ -137,6 +140,76 @@ async fn a_look_at_an_end_tells_of_it_once_wherever_the_program_dies() {
         session.close(CLOSE).await;
         if whole {
             assert!(results_and_notices.contains(&(1, 0)));
+            return;
+        }
+    }
+    panic!("the sweep came to no end");
+}
+
+/// A call that waits for an agent.
+const WAIT: &str = "agent main\n\
+    reply\n  call Agent description=look prompt=look\n\
+    reply \"done\"\n\
+    agent general-purpose\nreply \"found it\"\n";
+
+// proves: A6, E7
+#[tokio::test]
+async fn a_call_is_recorded_with_the_agent_that_it_starts_wherever_the_program_dies() {
+    let mut made_again = 0;
+    for appends in 1..200 {
+        let (world, _) = world(WAIT);
+        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let played = async {
+            let Ok(session) = open(&world, Arc::clone(&journal) as _, Start::New(session())).await else {
+                return;
+            };
+            turn(&session, 0, "go").await;
+            session.close(CLOSE).await;
+        };
+        let whole = tokio::select! {
+            biased;
+            () = played => true,
+            () = journal.died() => false,
+        };
+        let again = open(&world, Arc::clone(&world.journal), Start::Resume(session())).await;
+        let Ok(session) = again else { continue };
+        let mut events = session.subscribe(false);
+        say(&session, 0, "go").await;
+        if !whole && session.is_pending() {
+            ended(&mut events).await;
+        }
+        let entries = entries(&session).await;
+        let started = entries.iter().filter_map(|entry| match &entry.body {
+            Body::Started { job, .. } => Some(job.clone().unwrap()),
+            _ => None,
+        });
+        let result = entries.iter().find_map(|entry| match &entry.body {
+            Body::Result { data, .. } => Some(data.as_deref().cloned().unwrap_or_default()),
+            _ => None,
+        });
+        let started: Vec<_> = started.collect();
+        let agents = std::fs::read_dir(
+            world.folder().join("state/projects/-ws").join(session.id().as_str()).join("subagents"),
+        );
+        let agents = agents
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|file| file.path().extension().is_some_and(|is| is == "jsonl"));
+        let agents: Vec<_> = agents.map(|file| file.file_name().into_string().unwrap()).collect();
+        session.close(CLOSE).await;
+        let Some(result) = result else { continue };
+        assert_eq!(result["status"], "completed", "after {appends}");
+        if let [one] = &agents[..] {
+            assert_eq!(*one, format!("agent-{}.jsonl", started[0]), "after {appends}");
+            assert_eq!(result["agentId"], started[0].as_str(), "after {appends}");
+            made_again += 1;
+        } else {
+            // It died when the agent had a header, and no task yet.
+            assert_eq!(agents.len(), 2, "after {appends}: {agents:?}");
+        }
+        if whole {
+            assert!(made_again > 3, "{made_again}");
             return;
         }
     }

@@ -25,6 +25,7 @@ pub(super) async fn agent_of(
     // By the record of the call, or, where that names none, by the agent's own header.
     let recorded = transcript.started_job(call).map(|job| AgentId::new(job.as_str()));
     let agent = recorded.or_else(|| shared.directory.of_call(owner, call))?;
+    shared.directory.known(&agent)?;
     let file = shared.paths.transcript_file(&agent);
     let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
     let loaded = load(&*shared.parts.journal, &shared.paths.transcript(&agent), state).await;
