@@ -229,6 +229,17 @@ impl Inbox {
         Ok(())
     }
 
+    /// The ids of all that ever came into an inbox.
+    pub(crate) async fn came(journal: &dyn Journal, key: &Key) -> Result<Vec<InputId>, JournalError> {
+        let found = journal.read(key, 0).await?;
+        let lines = found.into_iter().filter_map(|found| match found {
+            Found::Record(_, Record(lines)) => Some(lines),
+            _ => None,
+        });
+        let id = |line: Map<String, Value>| Some(InputId::new(line.get("prompt")?.get("id")?.as_str()?));
+        Ok(lines.flatten().filter_map(id).collect())
+    }
+
     /// Waits until something may have come.
     pub(crate) async fn woken(&self) {
         self.poke.notified().await;

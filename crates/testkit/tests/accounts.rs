@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::io::Write as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,9 +20,10 @@ use troupe_core::usage::Price;
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::journal::{FileJournal, Locking};
 use troupe_engine::session::ResumeError;
 use troupe_models::script::ScriptModel;
-use troupe_testkit::world::{LIMIT, World, prompt, turn};
+use troupe_testkit::world::{LIMIT, SESSION, World, prompt, turn};
 
 const CLOSE: Duration = Duration::from_secs(10);
 /// Tokens of a scripted reply.
@@ -52,7 +55,15 @@ fn world(script: &str) -> (World, ScriptModel) {
     let model = ScriptModel::parse("test", script).unwrap();
     let mut world = World::new(Arc::new(Priced(model.clone())));
     world.config.leave.mode = Some(Mode::BypassPermissions);
+    world.journal = Arc::new(FileJournal::new(world.config.place.root.clone(), Locking::Leased));
     (world, model)
+}
+
+/// The files of the agents below the main one.
+fn transcripts(world: &World) -> Vec<PathBuf> {
+    let folder = world.folder().join("state/projects/-ws").join(SESSION).join("subagents");
+    let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|is| is == "jsonl")).collect()
 }
 
 async fn until<T>(events: &mut Subscription, wanted: impl Fn(&AgentId, &EventKind) -> Option<T>) -> T {
@@ -127,6 +138,51 @@ async fn an_agent_that_goes_on_after_a_restart_knows_what_those_below_it_spent()
     session.close(CLOSE).await;
     let session = world.resume().await;
     assert_eq!((spent(&session), spent_by(&session, &main), spent_by(&session, &lead)), before);
+    session.close(CLOSE).await;
+    // Another program's line has the whole of a transcript read, which says the same.
+    for path in transcripts(&world) {
+        let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(b"{\"type\":\"custom-title\"}\n").unwrap();
+    }
+    let session = world.resume().await;
+    assert_eq!((spent(&session), spent_by(&session, &main), spent_by(&session, &lead)), before);
+    session.close(CLOSE).await;
+}
+
+/// One that ends, has sent off another, and was told of it; the main agent is told of the first.
+const ENDED: &str = "agent main\n\
+    reply\n  call Agent description=lead run_in_background=true prompt=lead\n\
+    reply \"started\"\nreply \"noted\"\nreply \"noted\"\nreply \"noted\"\n\
+    agent general-purpose\n\
+    reply\n  call Agent subagent_type=Explore description=look run_in_background=true prompt=look\n\
+    reply \"waits\"\nreply \"the report\"\n\
+    agent Explore\nreply \"seen\"\n";
+
+// proves: X1, B7, X3
+#[tokio::test]
+async fn of_agents_that_have_ended_the_end_of_their_transcript_says_enough() {
+    let (world, _) = world(ENDED);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    end_of(&mut events, &AgentId::main()).await;
+    let before = (spent(&session), session.roster().len());
+    session.close(CLOSE).await;
+    let mut files = transcripts(&world);
+    assert_eq!(files.len(), 2);
+    // What stands between is not looked at: it may be long.
+    for path in &mut files {
+        let text = std::fs::read_to_string(&*path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        let (first, last) = (lines[0], lines[lines.len() - 1]);
+        std::fs::write(path, format!("{first}\n{}\n{last}\n", "x".repeat(1_000_000))).unwrap();
+    }
+    let session = world.resume().await;
+    assert_eq!((spent(&session), session.roster().len()), before);
+    assert!(!session.is_pending() && session.waiting(&AgentId::main()).is_empty(), "nothing is told again");
+    let jobs = session.jobs();
+    assert_eq!(jobs.len(), 2);
+    assert!(jobs.iter().all(|listed| listed.job.outcome.borrow().is_some()));
     session.close(CLOSE).await;
 }
 

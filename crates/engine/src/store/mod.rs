@@ -3,6 +3,7 @@
 pub(crate) mod agent_log;
 mod blobs;
 mod decisions;
+pub(crate) mod digest;
 mod index;
 mod inherit;
 mod jsonl;

@@ -10,7 +10,7 @@ use troupe_core::ids::{CallId, InputId, JobId};
 use troupe_core::job::notice;
 
 /// What an owner was told of its tasks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Tasks that go on without the call that started them.
     pub sent_off: HashMap<JobId, CallId>,
@@ -22,16 +22,19 @@ impl Told {
     /// Reads entries as they stand on disk, structured results included.
     pub fn of(entries: &[Arc<Entry>]) -> Self {
         let mut told = Self::default();
-        for entry in entries {
-            match &entry.body {
-                Body::User { from: Origin::Job(_), cause: Some(cause), .. } => {
-                    told.notices.insert(cause.clone());
-                }
-                Body::Result { call, data: Some(data), .. } => told.result(call, data),
-                _ => {}
-            }
-        }
+        entries.iter().for_each(|entry| told.add(&entry.body));
         told
+    }
+
+    /// Takes in an entry that follows.
+    pub(super) fn add(&mut self, body: &Body) {
+        match body {
+            Body::User { from: Origin::Job(_), cause: Some(cause), .. } => {
+                self.notices.insert(cause.clone());
+            }
+            Body::Result { call, data: Some(data), .. } => self.result(call, data),
+            _ => {}
+        }
     }
 
     fn result(&mut self, call: &CallId, data: &Value) {

@@ -195,7 +195,7 @@ async fn close(shared: &Shared, row: &Row, mut envelope: Envelope) -> Result<Env
     let mut writer = Writer::new(Arc::clone(&journal), clock, key.clone(), &row.header, branch);
     let fresh = (**writer.transcript().state()).clone();
     if let Some(restored) = load_own(&*journal, &key, fresh).await? {
-        writer = writer.resume(restored.transcript, restored.seq);
+        writer = writer.resume(restored.transcript, restored.seq, restored.told);
     }
     let transcript = writer.transcript();
     envelope.text = transcript.final_text();

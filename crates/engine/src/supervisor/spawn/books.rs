@@ -12,6 +12,7 @@ use troupe_core::transcript::Transcript;
 use troupe_core::usage::Usage;
 
 use super::fork::definition_of;
+use crate::store::digest::{Digest, Spending};
 use crate::store::ledger;
 use crate::supervisor::Shared;
 use crate::supervisor::account::{Account, Spent};
@@ -36,6 +37,16 @@ impl Books {
         }
         if let Some(parent) = transcript.header().and_then(|header| header.parent.clone()) {
             self.parents.insert(agent.clone(), parent);
+        }
+    }
+
+    /// Takes in what a digest says of an agent, in the same way.
+    pub(super) fn digest(&mut self, shared: &Shared, header: &Header, digest: &Digest) {
+        for Spending { model, usage, at } in &digest.spent {
+            self.book(shared, &header.agent, Time(*at), model, usage);
+        }
+        if let Some(parent) = header.parent.clone() {
+            self.parents.insert(header.agent.clone(), parent);
         }
     }
 

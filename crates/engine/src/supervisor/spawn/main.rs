@@ -102,7 +102,7 @@ pub(crate) async fn open_main(
             }
             told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
-            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
+            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq, told.clone());
             (header, resumed, kept.unwrap_or(rendered))
         }
     };

@@ -61,7 +61,7 @@ pub(super) async fn reopen(
     account.begin(above.as_ref().and_then(|row| row.account.deadline()));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
     drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
-    let writer = writer(shared, &header).resume(transcript, seq);
+    let writer = writer(shared, &header).resume(transcript, seq, told);
     super::child::link_output(shared, &header.agent);
     let starts = starts_of(shared, &header, &def);
     let row =

@@ -105,7 +105,7 @@ pub(crate) async fn resume(
     }
     drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
     let job_text = first_prompt(&transcript);
-    let writer = writer(shared, &header).resume(transcript, seq);
+    let writer = writer(shared, &header).resume(transcript, seq, told);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
     account.begin(above);

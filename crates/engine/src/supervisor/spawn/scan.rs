@@ -1,5 +1,5 @@
 //! What an earlier process left of a session's agents, read from their transcripts one after the other: what they
-//! spent, how far they got, and what their owners were told.
+//! spent, how far they got, and what their owners were told. Of those that have ended the ends of the file do.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -18,6 +18,7 @@ use troupe_core::turn::{Step, next_step};
 
 use super::books::Books;
 use crate::inbox::Inbox;
+use crate::store::digest::{AtRest, at_rest};
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
 
@@ -74,6 +75,13 @@ impl Scan {
             made += 1;
             let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
             let key = shared.paths.transcript(&agent);
+            if let Ok(Some(rest)) = at_rest(&*shared.parts.journal, &key).await
+                && rest.header.agent == agent
+            {
+                let opened = Some(rest.opened);
+                headers.push((opened, scan.at_rest(shared, rest).await));
+                continue;
+            }
             let restored = match load_own(&*shared.parts.journal, &key, state).await {
                 Ok(Some(restored)) => restored,
                 Ok(None) => continue,
@@ -116,6 +124,24 @@ impl Scan {
         }));
         scan.agents.sort_by_key(|found| found.header.depth);
         scan
+    }
+
+    /// Takes in an agent that has ended, by its digest.
+    async fn at_rest(&mut self, shared: &Shared, rest: AtRest) -> Arc<Header> {
+        let AtRest { header, end, digest, .. } = rest;
+        shared.note_address(&header.address);
+        self.books.digest(shared, &header, &digest);
+        let came = Inbox::came(&*shared.parts.journal, &shared.paths.inbox(&header.agent)).await;
+        self.notices.extend(came.unwrap_or_default());
+        self.notices.extend(digest.notices);
+        // Of what an ended agent has sent off only agents go on, which have titles of their own.
+        let sent_off = digest.sent_off.into_iter().map(|(job, call)| (job, (call, String::new()))).collect();
+        let owner = Owner { open: HashSet::new(), of_this_run: HashSet::new(), sent_off };
+        self.owners.insert(header.agent.clone(), owner);
+        let header = Arc::new(header);
+        let found = Found { header: Arc::clone(&header), ends: digest.ends, last_end: Some(end), cut: false };
+        self.agents.push(found);
+        header
     }
 
     fn owner(&mut self, shared: &Shared, agent: AgentId, transcript: &Transcript, told: Told) {
