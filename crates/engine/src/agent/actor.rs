@@ -235,8 +235,7 @@ impl Actor {
             Step::Yield(_) | Step::Done
                 if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}
             Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
-                let limit = self.wraps_up().filter(|_| reason == EndReason::Done);
-                return Ok(Next::Ended(limit.unwrap_or(reason)));
+                return Ok(Next::Ended(self.end_at_limit(reason)));
             }
             Step::Done if !self.row.header.resident => return Ok(Next::Ended(EndReason::Done)),
             Step::Yield(_) | Step::Done => self.rest().await?,

@@ -66,8 +66,24 @@ impl Actor {
         Ok(())
     }
 
-    /// The limit for which a closing report was asked for in this run: what it says is no end of its work.
-    pub(super) fn wraps_up(&self) -> Option<EndReason> {
+    /// The reason of an end. Where it was asked for a closing report, the limit ended it, and not its work; in its last
+    /// turn an agent ends within its limit, and [`Self::wrap_up_remark`] says that it was asked.
+    pub(super) fn end_at_limit(&self, reason: EndReason) -> EndReason {
+        let limit =
+            self.wraps_up().filter(|limit| reason == EndReason::Done && *limit != EndReason::MaxTurns);
+        limit.unwrap_or(reason)
+    }
+
+    /// What its owner is to know of an end by itself in the last turn.
+    pub(super) fn wrap_up_remark(&self, reason: &EndReason) -> Option<String> {
+        let asked = *reason == EndReason::Done && self.wraps_up() == Some(EndReason::MaxTurns);
+        asked.then(|| {
+            "it was in its last turn and was asked for a closing report: not all may be done".to_owned()
+        })
+    }
+
+    /// The limit for which a closing report was asked for in this run.
+    fn wraps_up(&self) -> Option<EndReason> {
         let limits = [EndReason::MaxTokens, EndReason::MaxCost, EndReason::MaxTurns];
         limits.into_iter().find(|reason| self.transcript().has_read(&self.wrap_up_cause(reason)))
     }

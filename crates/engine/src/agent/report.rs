@@ -120,11 +120,12 @@ impl Actor {
         let transcript = self.transcript();
         let spent = self.row.account.spent().cost_usd;
         let run = self.run.as_ref();
-        let remarks = if self.def.verdict && reason == EndReason::Done {
+        let mut remarks = if self.def.verdict && reason == EndReason::Done {
             verdict::remarks(transcript)
         } else {
             Vec::new()
         };
+        remarks.extend(self.wrap_up_remark(&reason));
         Envelope {
             ending,
             error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
