@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::block::{Block, text_of};
 use crate::entry::{Body, Entry, Header, Origin, Stop};
 use crate::fork::Inherited;
-use crate::ids::{CallId, EntryId, InputId};
+use crate::ids::{CallId, EntryId, InputId, JobId};
 use crate::outcome::Envelope;
 use crate::state::AgentState;
 use crate::usage::Usage;
@@ -260,6 +260,15 @@ impl Transcript {
         let at = self.calls.get(call)?.started?;
         match &self.entries.get(at)?.body {
             Body::Started { input, .. } => input.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The job that a call was to start.
+    pub fn started_job(&self, call: &CallId) -> Option<&JobId> {
+        let at = self.calls.get(call)?.started?;
+        match &self.entries.get(at)?.body {
+            Body::Started { job, .. } => job.as_ref(),
             _ => None,
         }
     }

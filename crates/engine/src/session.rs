@@ -294,6 +294,8 @@ pub struct Member {
     pub header: Arc<Header>,
     /// What it has spent, descendants included, in US dollars.
     pub cost_usd: f64,
+    /// The same in tokens.
+    pub tokens: u64,
     /// What it does now.
     pub phase: Phase,
 }

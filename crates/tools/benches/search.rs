@@ -155,8 +155,6 @@ impl Supervisor for Nobody {
         self.job(owner, id)
     }
 
-    fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
-
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }

@@ -244,9 +244,6 @@ pub trait Supervisor: Send + Sync {
     /// [`JobError`].
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError>;
 
-    /// Marks the end of a background job as told, so that no notice follows.
-    fn mark_told(&self, owner: &AgentId, id: &JobId);
-
     /// Tells the owner of a running job something, at its next safe point.
     ///
     /// # Errors

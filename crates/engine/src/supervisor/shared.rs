@@ -18,7 +18,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::visible::visible;
 
 use super::Row;
-use super::account::Totals;
+use super::account::{Spent, Totals};
 use super::directory::Directory;
 use super::jobs::Jobs;
 use super::questions::Questions;
@@ -168,10 +168,9 @@ impl Shared {
         let mut members: Vec<Member> = lock(&self.agents)
             .live
             .values()
-            .map(|row| Member {
-                header: Arc::clone(&row.header),
-                cost_usd: row.account.spent().cost_usd,
-                phase: row.phase(),
+            .map(|row| {
+                let Spent { tokens, cost_usd } = row.account.spent();
+                Member { header: Arc::clone(&row.header), cost_usd, tokens, phase: row.phase() }
             })
             .collect();
         members.sort_by(|a, b| a.header.address.cmp(&b.header.address));

@@ -66,8 +66,6 @@ impl Supervisor for Post {
         self.job(owner, id)
     }
 
-    fn mark_told(&self, _owner: &AgentId, _id: &troupe_core::ids::JobId) {}
-
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })
     }

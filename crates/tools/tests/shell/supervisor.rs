@@ -30,7 +30,6 @@ pub(crate) struct World {
     rows: Mutex<Vec<Row>>,
     tasks: Mutex<JoinSet<()>>,
     pub(crate) released: Mutex<Vec<(JobId, Release)>>,
-    pub(crate) told: Mutex<Vec<JobId>>,
     pub(crate) news: Mutex<Vec<JobNews>>,
 }
 
@@ -41,7 +40,6 @@ impl World {
             rows: Mutex::default(),
             tasks: Mutex::default(),
             released: Mutex::default(),
-            told: Mutex::default(),
             news: Mutex::default(),
         })
     }
@@ -137,10 +135,6 @@ impl Supervisor for Door {
         }
         cancel.cancel();
         Ok(job)
-    }
-
-    fn mark_told(&self, _owner: &AgentId, id: &JobId) {
-        self.0.told.lock().unwrap().push(id.clone());
     }
 
     fn tell(&self, news: JobNews) -> BoxFuture<'_, Result<(), String>> {

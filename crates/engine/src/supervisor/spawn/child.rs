@@ -24,14 +24,15 @@ use crate::inbox::Inbox;
 use crate::starting::{self, Naming};
 use crate::store::Rendered;
 use crate::supervisor::account::Account;
-use crate::supervisor::door::{short_id, waiter};
+use crate::supervisor::door::{agent_id, waiter};
 use crate::supervisor::jobs::Hold;
 use crate::supervisor::{Row, Shared};
 
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
-    if let Some((job, token)) = shared.jobs.of_call(&spawn.call) {
+    let promised = parent.promised(&spawn.call);
+    if let Some((job, token)) = shared.jobs.of_call(&spawn.parent, &spawn.call) {
         // The call is made again after a restart, and its agent is there.
         return Ok(waiter(shared, job, token).with_readable(can_read(shared, &parent)));
     }
@@ -94,7 +95,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         Some(offer) => offer.rendered.clone(),
         None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) },
     };
-    let id = AgentId::new(format!("a{}", short_id(shared)));
+    let id = promised.unwrap_or_else(|| agent_id(shared));
     let header = Arc::new(Header {
         format: FORMAT,
         session: shared.paths.session().clone(),

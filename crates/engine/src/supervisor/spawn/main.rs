@@ -18,7 +18,7 @@ use troupe_core::turn::{Step, next_step};
 
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
-use super::scan::{self, Scan};
+use super::scan::Scan;
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
@@ -104,14 +104,14 @@ pub(crate) async fn open_main(
             }
             told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
-            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
+            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq, told.clone());
             (header, resumed, kept.unwrap_or(rendered))
         }
     };
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
-    let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
+    let inbox = drain.restore(writer.transcript(), &told.notices).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
     let own_inbox = Arc::clone(&drain.inbox);
@@ -121,7 +121,6 @@ pub(crate) async fn open_main(
     shared.bus.tell(&me, EventKind::Opened(header));
     let mut revived = Revived::default();
     if resumed {
-        scan::book(shared, actor.transcript());
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;

@@ -1,5 +1,6 @@
 //! How agents come to be: the main one, and any other. One path; the bookkeeping is done once.
 
+mod books;
 mod child;
 mod fork;
 mod launch;
