@@ -11,6 +11,7 @@ use crate::catalogue::Catalogue;
 use crate::def::{AgentDef, Filter};
 use crate::entry::{Body, Origin};
 use crate::prompt::reminder;
+use crate::starts::Starts;
 use crate::transcript::Transcript;
 
 /// Most types that are listed.
@@ -49,17 +50,11 @@ struct Line {
 }
 
 impl AgentList {
-    /// The types that an agent of the definition `by` may start, without those that `is_denied`.
-    pub fn new(catalogue: &Catalogue, by: &AgentDef, is_denied: impl Fn(&str) -> bool) -> Self {
-        let limits: Option<Vec<&str>> = by.tools.agents.as_ref().map(|names| {
-            names.iter().filter_map(|name| catalogue.find(name)).map(|def| def.name.as_str()).collect()
-        });
-        let may = |def: &&std::sync::Arc<AgentDef>| {
-            limits.as_ref().is_none_or(|names| names.contains(&def.name.as_str())) && !is_denied(&def.name)
-        };
+    /// The types that an agent may start, without those that `is_denied`.
+    pub fn new(catalogue: &Catalogue, starts: &Starts, is_denied: impl Fn(&str) -> bool) -> Self {
         let mut list = Self::default();
         let mut room = MOST_ALL;
-        for def in catalogue.offered.iter().filter(may) {
+        for def in starts.offered(catalogue).filter(|def| !is_denied(&def.name)) {
             let text = line(def);
             if list.lines.len() == MOST || text.len() > room {
                 list.more += 1;

@@ -19,7 +19,7 @@ fn catalogue(defs: &[(&str, &str)]) -> Catalogue {
 }
 
 fn list(defs: &[(&str, &str)]) -> AgentList {
-    AgentList::new(&catalogue(defs), &AgentDef::default(), |_| false)
+    AgentList::new(&catalogue(defs), &Starts::default(), |_| false)
 }
 
 fn transcript() -> Transcript {
@@ -99,15 +99,21 @@ fn a_line_tells_type_when_and_tools() {
 #[test]
 fn only_what_may_be_started_is_listed() {
     let types = catalogue(&[("general-purpose", "g"), ("a", "a"), ("b", "b")]);
-    let filter = Filter { agents: Some(vec!["General".into(), "b".into(), "x".into()]), ..Filter::default() };
-    let by = AgentDef { tools: filter, ..AgentDef::default() };
-    let names = |by: &AgentDef, denied: &str| {
-        let list = AgentList::new(&types, by, |name| name == denied);
+    let by = |agents: &[&str]| {
+        let agents = Some(agents.iter().map(ToString::to_string).collect());
+        AgentDef { tools: Filter { agents, ..Filter::default() }, ..AgentDef::default() }
+    };
+    let names = |starts: &Starts, denied: &str| {
+        let list = AgentList::new(&types, starts, |name| name == denied);
         list.lines.into_iter().map(|line| line.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(&by, ""), ["general-purpose", "b"]);
-    assert_eq!(names(&by, "b"), ["general-purpose"]);
-    assert_eq!(names(&AgentDef::default(), "a"), ["general-purpose", "b"]);
+    let starts = Starts::of(&by(&["General", "b", "x"]));
+    assert_eq!(names(&starts, ""), ["general-purpose", "b"]);
+    assert_eq!(names(&starts, "b"), ["general-purpose"]);
+    assert_eq!(names(&Starts::default(), "a"), ["general-purpose", "b"]);
+    // One below it is not shown what it may not start either.
+    assert_eq!(names(&starts.below(&AgentDef::default()), ""), ["general-purpose", "b"]);
+    assert_eq!(names(&starts.below(&by(&["a", "b"])), ""), ["b"]);
 }
 
 // proves: D6
@@ -115,7 +121,7 @@ fn only_what_may_be_started_is_listed() {
 fn the_list_has_a_cap() {
     let long = "é".repeat(5_000);
     let defs: Vec<AgentDef> = (0..150).map(|n| def(&format!("a{n}"), &long)).collect();
-    let list = AgentList::new(&Catalogue::of(defs, Vec::new()), &AgentDef::default(), |_| false);
+    let list = AgentList::new(&Catalogue::of(defs, Vec::new()), &Starts::default(), |_| false);
     let text = list.in_tool().unwrap_or_default();
     assert!(text.len() < MOST_ALL + 500 && list.more > 100, "{} and {} more", text.len(), list.more);
     assert!(
@@ -126,6 +132,6 @@ fn the_list_has_a_cap() {
             ))
     );
     let short: Vec<AgentDef> = (0..150).map(|n| def(&format!("a{n}"), "x")).collect();
-    let list = AgentList::new(&Catalogue::of(short, Vec::new()), &AgentDef::default(), |_| false);
+    let list = AgentList::new(&Catalogue::of(short, Vec::new()), &Starts::default(), |_| false);
     assert_eq!((list.lines.len(), list.more), (MOST, 50));
 }

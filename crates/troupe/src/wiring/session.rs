@@ -96,7 +96,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let coordinates = flags.is_on(Flag::CoordinatorMode);
     let begun = coordinator::begun_as(&start, &state);
 
-    let from = agents::sources(run, &env, &places, sources, found.trust.clone())?;
+    let held_to = (found.trust.clone(), agents::usual_mode(run, &settings));
+    let from = agents::sources(run, &env, &places, sources, held_to)?;
     let agents = agents::Agents::load(run, &env, &settings, from, (coordinates, begun.as_deref()))?;
     agents.tell();
 

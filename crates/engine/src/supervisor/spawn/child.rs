@@ -17,7 +17,7 @@ use troupe_core::starts::Starts;
 
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
-use super::{choice, fork};
+use super::{choice, fork, mode};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::Rendered;
@@ -65,7 +65,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     // Who coordinates goes on while its workers work.
     let background =
         spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
-    let mode = mode(shared, &spawn, &def, parent_state.mode)?;
+    let mode = mode(shared, &spawn, &def, &parent)?;
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
         depth,
@@ -79,9 +79,10 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if !shared.reserve() {
         return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
+    let starts = parent.starts.below(&def);
     let rendered = match &offer {
         Some(offer) => offer.rendered.clone(),
-        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) },
+        None => Rendered { system: one(&def.prompt), tools: specs(shared, (&def, &starts), &pool) },
     };
     let id = AgentId::new(format!("a{}", short_id(shared)));
     let header = Arc::new(Header {
@@ -115,7 +116,6 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         writer = writer.inheriting(Arc::clone(&offer.inherited));
     }
     let state = Arc::clone(writer.transcript().state());
-    let starts = parent.starts.below(&def);
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
@@ -159,10 +159,10 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
 }
 
 /// The child's mode by S1. A call may only tighten it: it needs no leave itself.
-fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: Mode) -> Result<Mode, SpawnError> {
-    let own = parent.of_child(shared.config.leave.permitted(def.mode));
+fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &Arc<Row>) -> Result<Mode, SpawnError> {
+    let own = mode::below(shared, Some(parent), def);
     let Some(wanted) = spawn.mode else { return Ok(own) };
-    let mode = parent.of_child(Some(wanted));
+    let mode = parent.state().mode.of_child(Some(wanted));
     if mode.lets_pass_more_than(own) {
         return Err(SpawnError::Denied(format!(
             "mode `{}` would let more pass than `{}`, which this agent has; leave `mode` out, or choose one that lets less pass",

@@ -59,7 +59,8 @@ pub(crate) async fn open_main(
         }
     }
     let pool = shared.main_pool();
-    let rendered = render_main(shared, &def, &pool);
+    let starts = Starts::of(&def).within(shared.config.pool.agents.as_deref());
+    let rendered = render_main(shared, (&def, &starts), &pool);
     let mut told = Told::default();
     let (header, writer, rendered) = match (start, restored) {
         (Start::Resume(id), None) => return Err(OpenError::Unknown(id.clone())),
@@ -112,8 +113,7 @@ pub(crate) async fn open_main(
     let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
-    let (own_inbox, starts) =
-        (Arc::clone(&drain.inbox), Starts::of(&def).within(shared.config.pool.agents.as_deref()));
+    let own_inbox = Arc::clone(&drain.inbox);
     let row = Row::new(Arc::clone(&header), own_inbox, Arc::clone(&account), String::new(), starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     shared.enter(actor.row());
@@ -151,7 +151,7 @@ pub(crate) async fn open_main(
     Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
 
-fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {
+fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc<dyn Tool>]) -> Rendered {
     let prompting = &shared.config.prompting;
     let contexts = &shared.config.contexts;
     let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
@@ -169,7 +169,7 @@ fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rende
         _ => Chain { agent: own, ..usual },
     };
     let system = chain.blocks().into_iter().map(Block::text).collect();
-    Rendered { system, tools: specs(shared, def, pool) }
+    Rendered { system, tools: specs(shared, (def, starts), pool) }
 }
 
 /// The header for a transcript that another program began.

@@ -13,6 +13,7 @@ use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
 use super::fork::definition_of;
+use super::mode;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
@@ -55,8 +56,11 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     let life = if header.background { Life::Background } else { Life::Foreground };
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
-    let rendered =
-        kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let starts = starts_of(shared, &header, &def);
+    let rendered = kept.unwrap_or_else(|| Rendered {
+        system: one(&def.prompt),
+        tools: specs(shared, (&def, &starts), &pool),
+    });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
     let account = Account::new(
@@ -68,13 +72,14 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     drain.restore(&transcript).await.map_err(StoreError::from)?;
     let writer = writer(shared, &header).resume(transcript, seq);
     super::child::link_output(shared, &header.agent);
-    let starts = starts_of(shared, &header, &def);
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor =
         Actor::new(Arc::clone(shared), Arc::clone(&def), Arc::new(row), drain, writer, rendered, pool);
     actor.complete_opening().await?;
-    let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), &def, state.mode);
+    // A mode that lets more pass than it would get now is not carried over.
+    let now = mode::below(shared, above.as_ref(), &def);
+    let mode = if state.mode.lets_pass_more_than(now) { now } else { state.mode };
     if mode != state.mode {
         actor.record(Body::Set(Setting::Mode(mode))).await?;
     }
@@ -104,12 +109,6 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
         verdict: header.verdict,
         ..AgentDef::default()
     })
-}
-
-/// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
-fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
-    let now = above.of_child(shared.config.leave.permitted(def.mode));
-    if had.lets_pass_more_than(now) { now } else { had }
 }
 
 /// Books again what it spent itself; those above it had it booked already.

@@ -13,6 +13,7 @@ use troupe_core::transcript::Transcript;
 
 use super::launch::{enter_job, job_of};
 use super::load::{Loaded, ResumeError, load_child};
+use super::mode;
 use super::record::{keep, one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::{Inbox, InboxError};
@@ -77,7 +78,7 @@ pub(crate) async fn resume(
     let run = loaded.ends() + 1;
     let Loaded { header, transcript, seq, rendered, def } = loaded;
     // S1, by what holds now.
-    let now = parent.state().mode.of_child(shared.config.leave.permitted(def.mode));
+    let now = mode::below(shared, Some(&parent), &def);
     // What it had is kept where that lets less pass.
     let had = transcript.state().mode;
     let mode = if had.lets_pass_more_than(now) { now } else { had };
@@ -92,8 +93,11 @@ pub(crate) async fn resume(
         return Err(ResumeError::NoTools(agent.clone()));
     }
     let kept = rendered.is_some();
-    let rendered =
-        rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let starts = starts_of(shared, &header, &def);
+    let rendered = rendered.unwrap_or_else(|| Rendered {
+        system: one(&def.prompt),
+        tools: specs(shared, (&def, &starts), &pool),
+    });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));
@@ -106,14 +110,7 @@ pub(crate) async fn resume(
     let writer = writer(shared, &header).resume(transcript, seq);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
-    let row = Arc::new(Row::new(
-        Arc::clone(&header),
-        Arc::clone(&inbox),
-        account,
-        job_text,
-        starts_of(shared, &header, &def),
-        state,
-    ));
+    let row = Arc::new(Row::new(Arc::clone(&header), Arc::clone(&inbox), account, job_text, starts, state));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);
     for setting in settings {
         actor.record(Body::Set(setting)).await?;
