@@ -129,6 +129,33 @@ async fn the_call_the_definition_the_setting_and_the_parent_in_this_order() {
     assert_eq!(models(&recorder)[1..8], ["sonnet", "big", "sonnet", "big", "sonnet", "big", "sonnet"]);
 }
 
+// proves: C2
+#[tokio::test]
+async fn the_main_agents_model_is_the_flags_then_its_definitions_then_the_usual_one() {
+    let script = "agent main\nreply \"done\"\n";
+    for (flag, definition, expected) in [
+        (Some("sonnet"), Some("small"), Ok("sonnet")),
+        (None, Some("small"), Ok("small")),
+        (None, None, Ok("big")),
+        (None, Some("nope"), Err("there is no model `nope`; there are: big, small, opus, sonnet")),
+    ] {
+        let (mut world, recorder) = world(script);
+        world.config.model = flag.map(str::to_owned);
+        world.defs[0].model =
+            definition.map_or(ModelChoice::Inherit, |name| ModelChoice::Named(name.to_owned()));
+        let parts = world.parts(Arc::clone(&world.journal));
+        let start = troupe_engine::Start::New(troupe_testkit::world::SESSION.into());
+        match Session::open(parts, world.config.clone(), start).await {
+            Ok(session) => {
+                turn(&session, 0, "go").await;
+                assert_eq!(expected, Ok(models(&recorder)[0].as_str()));
+                close(session).await;
+            }
+            Err(error) => assert_eq!(expected.map_err(str::to_owned), Err(error.to_string())),
+        }
+    }
+}
+
 // proves: A8
 #[tokio::test]
 async fn a_model_that_the_provider_has_not_is_an_error_that_lists_what_it_has() {

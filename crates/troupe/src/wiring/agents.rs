@@ -148,7 +148,8 @@ fn setting(settings: &Settings) -> Option<String> {
 
 /// A coordinator is the main agent, and no other is beside it: a setting that names one is told, a flag refused.
 fn only_coordinates(run: &Run, settings: &Settings, catalogue: &Catalogue) -> Result<(), Fault> {
-    let is_other = |name: &String| catalogue.find(name).is_none_or(|def| !def.coordinates());
+    // A file may have its name, and is another one all the same.
+    let is_other = |name: &String| name != coordinator::NAME || catalogue.find(name).is_some();
     if let Some(name) = run.agents.agent.as_ref().filter(|name| is_other(name)) {
         let what =
             format_args!("--agent {name}: this session coordinates, and its coordinator is the main agent");

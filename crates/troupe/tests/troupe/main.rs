@@ -19,4 +19,5 @@ mod server;
 mod sessions;
 mod signals;
 mod stage;
+mod steering;
 mod trust;

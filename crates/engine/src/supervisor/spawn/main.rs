@@ -16,6 +16,7 @@ use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
+use super::choice;
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
 use super::scan::{self, Scan};
@@ -48,7 +49,11 @@ pub(crate) async fn open_main(
     let me = AgentId::main();
     let config = &shared.config;
     let journal = Arc::clone(&shared.parts.journal);
-    let model = config.model.clone().unwrap_or_else(|| config.default_model.clone());
+    let model = match start {
+        Start::New(_) => choice::main_model(shared, &def, warnings).await?,
+        // It keeps its own.
+        Start::Resume(_) => config.default_model.clone(),
+    };
     let mode = config.leave.mode.or(config.leave.permitted(def.mode)).unwrap_or_default();
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
@@ -123,7 +128,11 @@ pub(crate) async fn open_main(
         scan::book(shared, actor.transcript());
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
-        actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
+        let model = match &config.model {
+            Some(name) => Some(choice::meant(shared, name, &actor.transcript().state().model).await),
+            None => None,
+        };
+        actor.adopt_settings(model.as_deref(), config.models.effort, &config.leave).await?;
         let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
         revived = Revived::of(shared, scan).await;
     } else {

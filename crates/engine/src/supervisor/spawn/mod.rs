@@ -15,6 +15,7 @@ mod revive;
 mod scan;
 
 pub(crate) use child::open_child;
+pub(crate) use choice::meant;
 pub(crate) use fork::{Offer, wants_fork};
 pub use load::ResumeError;
 pub(crate) use main::{Opened, open_main};
