@@ -156,6 +156,28 @@ async fn the_main_agents_model_is_the_flags_then_its_definitions_then_the_usual_
     }
 }
 
+// proves: C2
+#[tokio::test]
+async fn an_alias_means_the_model_in_use_also_when_it_is_chosen_later() {
+    // A script is one model, and each alias means it.
+    let script = ScriptModel::parse("test", "agent main\nreply \"one\"\nreply \"two\"\n").unwrap();
+    let mut world = World::new(Arc::new(script));
+    let session = world.start().await;
+    for (name, expected) in [("haiku", "script"), ("other", "other"), ("opusplan", "other")] {
+        session.send(&AgentId::main(), Input::Set(Setting::Model(name.to_owned()))).await.unwrap();
+        if name == expected {
+            turn(&session, 0, "go").await;
+        }
+    }
+    turn(&session, 1, "go").await;
+    assert_eq!(session.model(), "other");
+    close(session).await;
+    world.config.model = Some("sonnet".to_owned());
+    let session = world.resume().await;
+    assert_eq!(session.model(), "other");
+    close(session).await;
+}
+
 // proves: A8
 #[tokio::test]
 async fn a_model_that_the_provider_has_not_is_an_error_that_lists_what_it_has() {

@@ -16,7 +16,7 @@ use crate::fault::{Fault, warn};
 use crate::trace::Secrets;
 
 /// What a model's name begins with when it is a script's.
-const SCRIPT: &str = "script:";
+pub(super) const SCRIPT: &str = "script:";
 
 /// Variables of the system and of the ecosystem that name more certificate authorities.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];

@@ -102,8 +102,15 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     agents.tell();
 
     let flag = run.model.model.clone().filter(|name| names_one(name));
-    let usual = default_model(&env, &settings);
-    let named = flag.as_deref().or(agents.model()).or(Some(usual.as_str()));
+    let mut usual = default_model(&env, &settings);
+    let is_script = |name: &str| name.starts_with(provider::SCRIPT);
+    if is_script(&usual) && flag.as_deref().is_some_and(|name| !is_script(name)) {
+        // No server has it.
+        DEFAULT_MODEL.clone_into(&mut usual);
+    }
+    // A script is one model, whatever a definition names.
+    let of_definition = agents.model().filter(|_| !is_script(&usual));
+    let named = flag.as_deref().or(of_definition).or(Some(usual.as_str()));
     let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
         return Ok(Outset::NobodyAnswers);
     };

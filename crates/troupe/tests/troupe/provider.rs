@@ -60,6 +60,11 @@ fn an_alias_for_the_main_agent_means_the_usual_model_where_the_server_is_another
     assert!(told[0].contains("the model `sonnet` is `qwen3:8b` here"), "{told:?}");
     assert!(told[1].contains("the model `haiku` is `qwen3:8b` here"), "{told:?}");
     assert!(told[2..].iter().all(String::is_empty), "{told:?}");
+    // A script is one model, whatever a definition names.
+    let script = stage.write("model.script", "agent lead\nreply \"played\"\n");
+    let mut command = stage.troupe();
+    command.env("ANTHROPIC_MODEL", format!("script:{}", script.display()));
+    assert_eq!(end(command.args(["-p", "hi", "--agent", "lead"])).out, "played\n");
 }
 
 #[test]

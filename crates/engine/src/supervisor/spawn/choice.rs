@@ -47,7 +47,7 @@ pub(super) async fn main_model(
         (None, ModelChoice::Named(name)) => (name, shared.parts.model.choose(name.trim(), usual).await?),
         (None, ModelChoice::Inherit) => return Ok(usual.to_owned()),
     };
-    if chosen != name.trim() && !chosen.starts_with("script:") {
+    if chosen.trim() != name.trim() {
         warnings.push(format!("the model `{name}` is `{chosen}` here: the server has no model of that name"));
     }
     Ok(chosen)
