@@ -214,6 +214,11 @@ fn an_interrupted_agent_that_is_to_hold_waits_for_words() {
     let mut host = Host::start(&stage, &script);
     let (west, east) = (host.at_work("left"), host.at_work("right"));
     assert_eq!(host.ask("agent_interrupt", json!({"agent_id": east, "hold": true})), Ok(json!({})));
+    // Its command was answered: from here on it would end.
+    let answered = |frame: &Value| frame["type"] == "user" && frame["agent_id"] == *east;
+    if !host.frames.iter().any(answered) {
+        host.until(answered);
+    }
     open(&left);
     host.until_notified(&west, "completed");
     let steered = host.ask("agent_steer", json!({"agent_id": east, "message": "do c", "priority": "now"}));
