@@ -206,6 +206,7 @@ impl World {
             places: Places { managed: Vec::new(), ..Places::of(&env) },
             sources: Sources { user: false, ..Sources::ALL },
             trust: Trust::Trusted,
+            mode: Mode::Default,
             plugins: Vec::new(),
             added: Vec::new(),
             bare: false,

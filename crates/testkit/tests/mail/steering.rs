@@ -162,6 +162,27 @@ async fn an_interrupted_child_that_is_let_go_ends() {
     close(session).await;
 }
 
+// proves: X9
+#[tokio::test]
+async fn an_interrupt_reaches_an_agent_that_waits_for_its_own() {
+    let (world, model) = world(
+        "agent main\nreply\n  call Launch name=w prompt=job-w\nreply \"main done\"\n\
+         agent general-purpose /job-w/\nreply\n  text \"so far\"\n  call Launch name=v prompt=job-v background=true\nreply \"I wait\"\nreply \"late\"\n\
+         agent general-purpose /job-v/\nreply\n  gate work\n  text \"v\"\n",
+    );
+    let session = open(&world).await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let w = opened(&mut events, "w").await;
+    phase(&mut events, &w, Phase::Waiting).await;
+    session.send(&w, Input::Interrupt).await.unwrap();
+    session.send(&w, Input::Continue).await.unwrap();
+    assert_eq!(end_of(&mut events, &w).await, "I wait");
+    assert_eq!(ended(&mut events).await.text, "main done");
+    model.release("work");
+    close(session).await;
+}
+
 // proves: X6
 #[tokio::test]
 async fn an_idle_agent_says_why() {
