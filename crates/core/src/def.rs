@@ -42,6 +42,8 @@ pub struct AgentDef {
     pub writes: Writes,
     /// Whether its report ends with a verdict that rests on commands (D10).
     pub verdict: bool,
+    /// Whether only the main agent is told of it: its work is for the person, or for the whole.
+    pub for_lead: bool,
     /// Told again at every turn (C11).
     pub reminder: Option<String>,
     /// Where its memory lies.
