@@ -8,6 +8,8 @@
 pub mod faults;
 pub mod gatekeeper;
 pub mod process;
+pub mod puppet;
+pub mod reading;
 pub mod recorder;
 pub mod render;
 pub mod scene;

@@ -143,6 +143,36 @@ impl World {
         }
     }
 
+    /// An empty world with this model, in which nobody is asked for leave.
+    ///
+    /// # Panics
+    /// When it can't be set up.
+    pub fn unasked(model: Arc<dyn Model>) -> Self {
+        let mut world = Self::new(model);
+        world.config.leave.mode = Some(Mode::BypassPermissions);
+        world
+    }
+
+    /// The same with a model that plays this script; the model, to release its gates by.
+    ///
+    /// # Panics
+    /// When the script makes no sense, or the world can't be set up.
+    pub fn playing(script: &str) -> (Self, ScriptModel) {
+        let model = ScriptModel::parse("test", script).expect("the test's script");
+        (Self::unasked(Arc::new(model.clone())), model)
+    }
+
+    /// Makes a named pipe in the workspace, at which a command can wait.
+    ///
+    /// # Panics
+    /// When it can't.
+    pub fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.workspace().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .expect("a named pipe");
+        path
+    }
+
     /// The temporary folder that holds everything.
     pub fn folder(&self) -> &Path {
         self.folder.path()
