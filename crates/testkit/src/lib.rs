@@ -7,6 +7,7 @@
 
 pub mod faults;
 pub mod gatekeeper;
+pub mod kills;
 pub mod process;
 pub mod puppet;
 pub mod reading;
