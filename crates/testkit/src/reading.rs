@@ -6,15 +6,18 @@ use std::time::Duration;
 use serde_json::Value;
 use troupe_core::block::{Block, text_of};
 use troupe_core::entry::{Body, Entry, Origin};
-use troupe_core::event::{EventKind, JobChange};
+use troupe_core::event::{EventKind, JobChange, Phase};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::session::Member;
 
 use crate::world::LIMIT;
 
 /// How long a session may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
+/// The pause between two looks at what tells nobody of its changes.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// Closes a session.
 pub async fn close(session: Session) {
@@ -90,6 +93,26 @@ pub fn mails(entries: &[Arc<Entry>]) -> Vec<String> {
 /// How many runs ended.
 pub fn ends(entries: &[Arc<Entry>]) -> usize {
     entries.iter().filter(|entry| matches!(entry.body, Body::Closed(_))).count()
+}
+
+/// Whether the main agent has done all that it was told so far. What it started in the background may be at work.
+///
+/// # Panics
+/// When its transcript can't be read.
+pub async fn is_at_rest(session: &Session) -> bool {
+    let main = AgentId::main();
+    let idle = |one: &Member| !one.header.agent.is_main() || matches!(one.phase, Phase::Idle(_));
+    if session.is_telling() || !session.waiting(&main).is_empty() || !session.roster().iter().all(idle) {
+        return false;
+    }
+    // It may have read a prompt just now.
+    let entries = entries(session).await;
+    let last = entries.iter().rev().find_map(|entry| match &entry.body {
+        Body::Closed(_) => Some(true),
+        Body::User { starts_turn: true, .. } => Some(false),
+        _ => None,
+    });
+    last.unwrap_or(true)
 }
 
 /// Waits for an event.
@@ -170,15 +193,22 @@ pub async fn call_started(events: &mut Subscription) {
     .await;
 }
 
-/// Waits until so many prompts wait for the main agent.
+/// Looks again and again until something is so.
 ///
 /// # Panics
-/// When they do not within [`LIMIT`].
-pub async fn until_waiting(session: &Session, count: usize) {
-    let wait = async {
-        while session.waiting(&AgentId::main()).len() < count {
-            tokio::task::yield_now().await;
+/// When it is not within [`LIMIT`].
+pub async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+    let look = async {
+        while !is_so().await {
+            tokio::time::sleep(PAUSE).await;
         }
     };
-    tokio::time::timeout(LIMIT, wait).await.expect("it waits in time");
+    let found = tokio::time::timeout(LIMIT, look).await;
+    assert!(found.is_ok(), "{what}: not within {LIMIT:?}");
+}
+
+/// Waits until so many prompts wait for the main agent.
+pub async fn until_waiting(session: &Session, count: usize) {
+    let main = AgentId::main();
+    eventually("prompts wait", async || session.waiting(&main).len() >= count).await;
 }

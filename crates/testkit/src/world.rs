@@ -8,6 +8,7 @@ use std::time::Duration;
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
 use troupe_core::builtin;
+use troupe_core::coordinator;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::Origin;
 use troupe_core::event::EventKind;
@@ -74,20 +75,23 @@ pub struct World {
 }
 
 impl World {
-    /// A world for a scene, with its files laid out.
+    /// A world for a scene, with its files laid out, and the model that plays it.
     ///
     /// # Panics
     /// When it can't be set up.
-    pub fn of(scene: &Scene) -> Self {
-        let model = ScriptModel::parse(&scene.name, &scene.script).expect("the scene's script");
-        let mut world = Self::new(Arc::new(model));
+    pub fn of(scene: &Scene) -> (Self, ScriptModel) {
+        let model = scene.model();
+        let mut world = Self::new(Arc::new(model.clone()));
         world.config.leave.mode = Some(scene.mode);
         world.config.guards = scene.guards;
         world.config.forks.enabled = scene.forks;
         for (path, content) in &scene.files {
             world.write(path, content);
         }
-        world
+        if scene.coordinator {
+            world.defs = vec![coordinator::definition(), coordinator::worker()];
+        }
+        (world, model)
     }
 
     /// An empty world with this model.

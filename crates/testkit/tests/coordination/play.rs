@@ -14,7 +14,7 @@ use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_testkit::World;
 use troupe_testkit::puppet::{NOTED, Puppet};
-use troupe_testkit::reading::{self, entries_of, opened, until};
+use troupe_testkit::reading::{self, entries_of, eventually, is_at_rest, opened, until};
 use troupe_testkit::world::{LIMIT, say};
 
 use crate::op::Op;
@@ -373,14 +373,12 @@ impl Play {
     async fn finish(&self, name: &str) {
         let command = lock(&self.commands).get(name).cloned();
         if let Some(command) = command {
-            let ends = async {
-                let session = self.session();
-                while session.job(&command.job).is_some_and(|job| job.outcome.borrow().is_none()) {
-                    end_command(&command.pipe);
-                    tokio::task::yield_now().await;
-                }
-            };
-            tokio::time::timeout(LIMIT, ends).await.expect("the command ends in time");
+            let session = self.session();
+            eventually("the command ends", async || {
+                end_command(&command.pipe);
+                session.job(&command.job).is_none_or(|job| job.outcome.borrow().is_some())
+            })
+            .await;
             return self.over(&command.job).await;
         }
         // What it is told at its end has it say so again.
@@ -396,13 +394,8 @@ impl Play {
     pub(crate) async fn over(&self, job: &JobId) {
         let session = self.session();
         let job = session.job(job).expect("a job that is known");
-        let wait = async {
-            job.ended().await;
-            while session.is_telling() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(LIMIT, wait).await.expect("it ends in time");
+        tokio::time::timeout(LIMIT, job.ended()).await.expect("it ends in time");
+        eventually("its end is told", async || !session.is_telling()).await;
     }
 
     /// Ends the turn of an agent, which waits for what it has started, or has ended.
@@ -453,12 +446,8 @@ impl Play {
             // It reads between two steps.
             self.lead_does("call Glob pattern=\"*\"").await;
         }
-        let wait = async {
-            while session.is_telling() || !session.waiting(&AgentId::main()).is_empty() {
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(LIMIT, wait).await.expect("it is read in time");
+        let is_read = async || !session.is_telling() && session.waiting(&AgentId::main()).is_empty();
+        eventually("it is read", is_read).await;
     }
 
     /// Takes note of what the client has heard, and lets it go.
@@ -535,27 +524,16 @@ impl Play {
         self.rest();
         self.puppet.free_all();
         let commands = lock(&self.commands).clone();
-        let idle = || {
-            session
-                .roster()
-                .iter()
-                .all(|one| !one.header.agent.is_main() || matches!(one.phase, Phase::Idle(_)))
-        };
-        let wait = async {
-            loop {
-                commands.values().for_each(|command| end_command(&command.pipe));
-                for question in session.questions() {
-                    let answer = Answer::Deny { message: "the case is over".to_owned(), interrupt: false };
-                    let _ = session.send(&AgentId::main(), Input::Answer(question.id.clone(), answer)).await;
-                }
-                let waits = session.is_telling() || !session.waiting(&AgentId::main()).is_empty();
-                if idle() && !waits && session.background_jobs().is_empty() {
-                    return;
-                }
-                tokio::task::yield_now().await;
+        eventually("everything comes to rest", async || {
+            commands.values().for_each(|command| end_command(&command.pipe));
+            for question in session.questions() {
+                let answer = Answer::Deny { message: "the case is over".to_owned(), interrupt: false };
+                // It may be answered or withdrawn by now.
+                let _ = session.send(&AgentId::main(), Input::Answer(question.id.clone(), answer)).await;
             }
-        };
-        tokio::time::timeout(LIMIT, wait).await.expect("everything comes to rest in time");
+            session.background_jobs().is_empty() && is_at_rest(&session).await
+        })
+        .await;
         self.client_hears();
     }
 
