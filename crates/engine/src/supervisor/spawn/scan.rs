@@ -5,16 +5,20 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
-use troupe_core::entry::{Body, Header};
+use troupe_core::entry::{Body, Entry, Header, Origin};
 use troupe_core::ids::{AgentId, CallId, InputId, JobId};
-use troupe_core::outcome::Envelope;
+use troupe_core::mail::Mail;
+use troupe_core::outcome::{Envelope, Outcome};
 use troupe_core::policy::Mode;
+use troupe_core::ports::supervisor::Job;
 use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::launch::job_of;
 use crate::inbox::Inbox;
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
@@ -38,12 +42,28 @@ pub(super) struct Found {
     pub(super) last_end: Option<Envelope>,
     /// Whether a run was cut.
     pub(super) cut: bool,
+    /// Whose its last run is, and by which call, where that is not its first.
+    woken: Option<(AgentId, Option<CallId>)>,
 }
 
 impl Found {
     /// The number of its last run.
     pub(super) fn run(&self) -> u32 {
         (self.ends + u32::from(self.cut)).max(1)
+    }
+
+    /// The job of its last run.
+    pub(super) fn job(
+        &self,
+        shared: &Shared,
+        outcome: Option<Outcome>,
+    ) -> (Job, watch::Sender<Option<Outcome>>) {
+        let (mut job, sender) = job_of(shared, &self.header, self.run(), outcome);
+        if let Some((owner, call)) = &self.woken {
+            job.owner = owner.clone();
+            job.call.clone_from(call);
+        }
+        (job, sender)
     }
 }
 
@@ -89,11 +109,13 @@ impl Scan {
             }
             let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
             scan.notices.extend(inbox.restore(&transcript).await.unwrap_or_default());
+            let cut = next_step(&transcript, &Left::UNLIMITED) != Step::Done;
             scan.agents.push(Found {
+                woken: woken(&transcript, cut),
                 header,
                 ends: transcript.ends(),
                 last_end: transcript.last_end().cloned(),
-                cut: next_step(&transcript, &Left::UNLIMITED) != Step::Done,
+                cut,
             });
             scan.owner(shared, agent, &transcript, restored.told);
         }
@@ -118,6 +140,23 @@ impl Scan {
         let sent_off = told.sent_off.into_iter().map(title).collect();
         let of_this_run = of_this_run(transcript);
         self.owners.insert(agent, Owner { open, of_this_run, sent_off });
+    }
+}
+
+/// Who took an agent up for its last run: whoever's prompt began it.
+fn woken(transcript: &Transcript, cut: bool) -> Option<(AgentId, Option<CallId>)> {
+    let closed = |entry: &Arc<Entry>| matches!(entry.body, Body::Closed(_));
+    let entries = transcript.entries();
+    let end = if cut { entries.len() } else { entries.iter().rposition(closed)? };
+    let begin = entries[..end].iter().rposition(closed)?;
+    let (from, cause) = entries[begin..end].iter().find_map(|entry| match &entry.body {
+        Body::User { from, cause, starts_turn: true, .. } => Some((from, cause.as_ref())),
+        _ => None,
+    })?;
+    match from {
+        Origin::Agent(owner) => Some((owner.clone(), cause.and_then(|id| Mail::call_of(id, owner)))),
+        // The person did, for the agent that started it.
+        _ => Some((transcript.header()?.parent.clone().unwrap_or_else(AgentId::main), None)),
     }
 }
 
