@@ -197,7 +197,7 @@ pub async fn call_started(events: &mut Subscription) {
 ///
 /// # Panics
 /// When it is not within [`LIMIT`].
-pub async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
+pub async fn eventually<L: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> L) {
     let look = async {
         while !is_so().await {
             tokio::time::sleep(PAUSE).await;
@@ -210,5 +210,5 @@ pub async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
 /// Waits until so many prompts wait for the main agent.
 pub async fn until_waiting(session: &Session, count: usize) {
     let main = AgentId::main();
-    eventually("prompts wait", async || session.waiting(&main).len() >= count).await;
+    eventually("prompts wait", || async { session.waiting(&main).len() >= count }).await;
 }

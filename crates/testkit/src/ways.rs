@@ -195,7 +195,7 @@ async fn play(session: &Session, model: &ScriptModel, scene: &Scene) {
 /// # Panics
 /// When that takes longer than [`LIMIT`].
 async fn come_to_rest(session: &Session, model: &ScriptModel) {
-    let at_rest = async || {
+    let at_rest = || async {
         if !is_at_rest(session).await {
             return false;
         }

@@ -67,8 +67,10 @@ async fn ending_one_of_ten_loses_nothing_of_the_nine_and_hands_over_what_it_had(
     let others: BTreeSet<AgentId> = agents.iter().filter(|agent| **agent != agents[ENDED]).cloned().collect();
     assert_eq!(left, others, "the nine are at work");
     (0..AGENTS).for_each(|n| model.release(&format!("g{n}")));
-    eventually("all is told", async || session.background_jobs().is_empty() && is_at_rest(&session).await)
-        .await;
+    eventually("all is told", || async {
+        session.background_jobs().is_empty() && is_at_rest(&session).await
+    })
+    .await;
 
     let told = notices(&entries(&session).await);
     assert_eq!(told.len(), AGENTS, "each end is told once: {told:?}");

@@ -374,7 +374,7 @@ impl Play {
         let command = lock(&self.commands).get(name).cloned();
         if let Some(command) = command {
             let session = self.session();
-            eventually("the command ends", async || {
+            eventually("the command ends", || async {
                 end_command(&command.pipe);
                 session.job(&command.job).is_none_or(|job| job.outcome.borrow().is_some())
             })
@@ -395,7 +395,7 @@ impl Play {
         let session = self.session();
         let job = session.job(job).expect("a job that is known");
         tokio::time::timeout(LIMIT, job.ended()).await.expect("it ends in time");
-        eventually("its end is told", async || !session.is_telling()).await;
+        eventually("its end is told", || async { !session.is_telling() }).await;
     }
 
     /// Ends the turn of an agent, which waits for what it has started, or has ended.
@@ -446,7 +446,7 @@ impl Play {
             // It reads between two steps.
             self.lead_does("call Glob pattern=\"*\"").await;
         }
-        let is_read = async || !session.is_telling() && session.waiting(&AgentId::main()).is_empty();
+        let is_read = || async { !session.is_telling() && session.waiting(&AgentId::main()).is_empty() };
         eventually("it is read", is_read).await;
     }
 
@@ -524,7 +524,7 @@ impl Play {
         self.rest();
         self.puppet.free_all();
         let commands = lock(&self.commands).clone();
-        eventually("everything comes to rest", async || {
+        eventually("everything comes to rest", || async {
             commands.values().for_each(|command| end_command(&command.pipe));
             for question in session.questions() {
                 let answer = Answer::Deny { message: "the case is over".to_owned(), interrupt: false };
