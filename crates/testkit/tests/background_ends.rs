@@ -3,10 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use troupe_core::event::{EventKind, JobChange, Phase};
-use troupe_core::ids::AgentId;
+use troupe_core::ids::{AgentId, JobId};
 use troupe_core::outcome::Ending;
 use troupe_engine::bus::Subscription;
-use troupe_testkit::reading::{call_started, close, entries, job_started, notices, until, until_waiting};
+use troupe_testkit::reading::{
+    call_started, close, entries, eventually, job_started, notices, until, until_waiting,
+};
 use troupe_testkit::world::{World, ended, say, turn};
 
 const ONE: &str = "agent main\nreply\n  call Agent description=\"look\" name=bob run_in_background=true prompt=\"look\"\n\
@@ -91,15 +93,17 @@ async fn a_background_agent_has_not_ended_while_its_own_command_runs() {
     close(session).await;
 }
 
+/// An agent below the main one that has started another.
+const BELOW: &str = "agent main\nreply\n  call Agent description=\"lead it\" run_in_background=true prompt=\"lead\"\n\
+    reply \"started\"\nreply \"noted\"\nreply \"noted\"\nreply \"noted\"\n\
+    agent general-purpose /lead/\nreply\n  call Agent subagent_type=Explore description=\"look\" run_in_background=true prompt=\"dig\"\n\
+    reply\n  gate lead\n  text \"x\"\n\
+    agent Explore\nreply\n  gate go\n  text \"found it\"\n";
+
 // proves: B3, C3, F030
 #[tokio::test]
 async fn the_end_of_an_agent_whose_owner_has_ended_is_told_to_the_next_above() {
-    let script = "agent main\nreply\n  call Agent description=\"lead it\" run_in_background=true prompt=\"lead\"\n\
-        reply \"started\"\nreply \"noted\"\nreply \"noted\"\nreply \"noted\"\n\
-        agent general-purpose /lead/\nreply\n  call Agent subagent_type=Explore description=\"look\" run_in_background=true prompt=\"dig\"\n\
-        reply\n  gate lead\n  text \"x\"\n\
-        agent Explore\nreply\n  gate go\n  text \"found it\"\n";
-    let (world, model) = World::playing(script);
+    let (world, model) = World::playing(BELOW);
     let session = world.start().await;
     let mut events = session.subscribe(false);
     turn(&session, 0, "go").await;
@@ -121,6 +125,32 @@ async fn the_end_of_an_agent_whose_owner_has_ended_is_told_to_the_next_above() {
         told.contains("found it") && told.contains(&format!("agent {lead} (lead it), which has ended")),
         "{told}"
     );
+    close(session).await;
+}
+
+// proves: B3, X1, F030
+#[tokio::test]
+async fn what_an_agent_did_not_read_before_it_was_stopped_is_told_to_the_next_above() {
+    let (world, model) = World::playing(BELOW);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    let (lead, below) = (job_started(&mut events).await, job_started(&mut events).await);
+    model.reached("lead").await;
+    model.release("go");
+    assert_eq!(job_ended(&mut events).await, Ending::Completed);
+    let lead_agent = AgentId::new(lead.as_str());
+    eventually("the notice waits", || async { session.waiting(&lead_agent).len() == 1 }).await;
+    assert!(session.stop_job(&lead));
+    while notices(&entries(&session).await).len() < 2 {
+        ended(&mut events).await;
+    }
+    let notices = notices(&entries(&session).await);
+    let of =
+        |job: &JobId| notices.iter().filter(|(of, _)| of == job).map(|(_, text)| text).collect::<Vec<_>>();
+    let (leads, belows) = (of(&lead), of(&below));
+    assert!(leads.len() == 1 && leads[0].contains("<status>stopped</status>"), "{notices:?}");
+    assert!(belows.len() == 1 && belows[0].contains("found it"), "{notices:?}");
     close(session).await;
 }
 
