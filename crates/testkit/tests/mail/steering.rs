@@ -158,7 +158,7 @@ async fn an_interrupted_child_that_is_let_go_ends() {
 // proves: X9
 #[tokio::test]
 async fn an_interrupt_reaches_an_agent_that_waits_for_its_own() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply\n  call Launch name=w prompt=job-w\nreply \"main done\"\n\
          agent general-purpose /job-w/\nreply\n  text \"so far\"\n  call Launch name=v prompt=job-v background=true\nreply \"I wait\"\nreply \"late\"\n\
          agent general-purpose /job-v/\nreply\n  gate work\n  text \"v\"\n",
