@@ -145,6 +145,7 @@ fn all() -> AgentDef {
         color: Some(Color::Purple),
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        for_lead: false,
         source: Source::Flag,
     }
 }
