@@ -41,6 +41,7 @@ pub mod schema;
 pub mod spawn;
 pub mod starts;
 pub mod state;
+pub mod team;
 pub mod time;
 pub mod transcript;
 pub mod turn;
