@@ -20,6 +20,7 @@ mod models;
 pub mod session;
 pub mod store;
 mod supervisor;
+pub mod team;
 
 pub use session::{Config, OpenError, Parts, SendError, Session, Start};
 pub use supervisor::account::Totals;
