@@ -11,6 +11,7 @@ use crate::catalogue::Catalogue;
 use crate::def::{AgentDef, Filter};
 use crate::entry::{Body, Origin};
 use crate::prompt::reminder;
+use crate::starts::Starts;
 use crate::transcript::Transcript;
 
 /// Most types that are listed.
@@ -32,6 +33,14 @@ pub struct Listed {
     /// The types that it takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<String>,
+    /// How many types there are that no message lists.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// The agent types that an agent may start, as lines.
@@ -49,17 +58,11 @@ struct Line {
 }
 
 impl AgentList {
-    /// The types that an agent of the definition `by` may start, without those that `is_denied`.
-    pub fn new(catalogue: &Catalogue, by: &AgentDef, is_denied: impl Fn(&str) -> bool) -> Self {
-        let limits: Option<Vec<&str>> = by.tools.agents.as_ref().map(|names| {
-            names.iter().filter_map(|name| catalogue.find(name)).map(|def| def.name.as_str()).collect()
-        });
-        let may = |def: &&std::sync::Arc<AgentDef>| {
-            limits.as_ref().is_none_or(|names| names.contains(&def.name.as_str())) && !is_denied(&def.name)
-        };
+    /// The types that an agent which `starts` these may start, without those that `is_denied`.
+    pub fn new(catalogue: &Catalogue, starts: &Starts, is_denied: impl Fn(&str) -> bool) -> Self {
         let mut list = Self::default();
         let mut room = MOST_ALL;
-        for def in catalogue.offered.iter().filter(may) {
+        for def in starts.offered(catalogue).filter(|def| !is_denied(&def.name)) {
             let text = line(def);
             if list.lines.len() == MOST || text.len() > room {
                 list.more += 1;
@@ -74,7 +77,7 @@ impl AgentList {
     /// What the model has to be told before the next request: the whole list if none stands in its sight, else the
     /// differences.
     pub fn due(&self, transcript: &Transcript) -> Option<(Listed, String)> {
-        let Some(told) = told(transcript) else {
+        let Some((told, unlisted)) = told(transcript) else {
             let text = format!("Agent types for the Agent tool\n{}", self.text());
             return (!self.lines.is_empty()).then(|| (self.listed(|_| true), reminder(&text)));
         };
@@ -83,7 +86,7 @@ impl AgentList {
         let gone: Vec<String> =
             told.keys().filter(|name| self.lines.iter().all(|line| line.name != **name)).cloned().collect();
         let listed = Listed { gone, ..self.listed(|line| is_new(line) || is_changed(line)) };
-        if listed == Listed::default() {
+        if listed.told.is_empty() && listed.gone.is_empty() && listed.more == unlisted {
             return None;
         }
         let mut text = String::from("The agent types for the Agent tool have changed\n");
@@ -92,6 +95,11 @@ impl AgentList {
         if !listed.gone.is_empty() {
             // Writing to a string can't fail.
             let _ = writeln!(text, "Gone from the list: {}", listed.gone.join(", "));
+        }
+        match (self.more, unlisted) {
+            (0, 0) => {}
+            (0, _) => text.push_str("[All types are listed now]\n"),
+            (more, _) => text.push_str(&unlisted_words(more)),
         }
         Some((listed, reminder(&text)))
     }
@@ -107,11 +115,7 @@ impl AgentList {
             let _ = writeln!(text, "{}", line.text);
         });
         if self.more > 0 {
-            let _ = writeln!(
-                text,
-                "[{} more are not listed; naming a type that isn't there lists all]",
-                self.more
-            );
+            text.push_str(&unlisted_words(self.more));
         }
         text
     }
@@ -128,18 +132,26 @@ impl AgentList {
 
     fn listed(&self, wanted: impl Fn(&Line) -> bool) -> Listed {
         let wanted = self.lines.iter().filter(|line| wanted(line));
-        Listed { told: wanted.map(|line| (line.name.clone(), mark(&line.text))).collect(), gone: Vec::new() }
+        let told = wanted.map(|line| (line.name.clone(), mark(&line.text))).collect();
+        Listed { told, gone: Vec::new(), more: self.more }
     }
 }
 
-/// What the messages in the model's sight add up to; none where there is none.
-fn told(transcript: &Transcript) -> Option<BTreeMap<String, String>> {
+/// What is told of types that have no line.
+fn unlisted_words(more: usize) -> String {
+    format!("[{more} more are not listed; naming a type that isn't there lists all]\n")
+}
+
+/// What the messages in the model's sight add up to: marks by type, and how many types none lists; none where there is
+/// no message.
+fn told(transcript: &Transcript) -> Option<(BTreeMap<String, String>, usize)> {
     let mut told = None;
     for entry in &transcript.entries()[transcript.view_start()..] {
         if let Body::User { from: Origin::AgentList(listed), .. } = &entry.body {
-            let told = told.get_or_insert_with(BTreeMap::new);
+            let (told, more) = told.get_or_insert_with(<(BTreeMap<String, String>, usize)>::default);
             told.retain(|name, _| !listed.gone.contains(name));
             told.extend(listed.told.clone());
+            *more = listed.more;
         }
     }
     told

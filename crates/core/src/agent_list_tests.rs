@@ -19,7 +19,7 @@ fn catalogue(defs: &[(&str, &str)]) -> Catalogue {
 }
 
 fn list(defs: &[(&str, &str)]) -> AgentList {
-    AgentList::new(&catalogue(defs), &AgentDef::default(), |_| false)
+    AgentList::new(&catalogue(defs), &Starts::default(), |_| false)
 }
 
 fn transcript() -> Transcript {
@@ -86,7 +86,7 @@ fn after_a_summary_all_are_told_again() {
 fn a_line_tells_type_when_and_tools() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     let with = |only: Option<&[&str]>, without: &[&str]| {
-        let filter = Filter { only: only.map(names), without: names(without), agents: None };
+        let filter = Filter { only: only.map(names), without: names(without), ..Filter::default() };
         line(&AgentDef { tools: filter, ..def("a", "one\n  <example>two</example>") })
     };
     assert_eq!(with(None, &[]), "- a: one <example>two</example> (tools: *)");
@@ -102,7 +102,7 @@ fn only_what_may_be_started_is_listed() {
     let filter = Filter { agents: Some(vec!["General".into(), "b".into(), "x".into()]), ..Filter::default() };
     let by = AgentDef { tools: filter, ..AgentDef::default() };
     let names = |by: &AgentDef, denied: &str| {
-        let list = AgentList::new(&types, by, |name| name == denied);
+        let list = AgentList::new(&types, &Starts::of(by), |name| name == denied);
         list.lines.into_iter().map(|line| line.name).collect::<Vec<_>>()
     };
     assert_eq!(names(&by, ""), ["general-purpose", "b"]);
@@ -115,7 +115,7 @@ fn only_what_may_be_started_is_listed() {
 fn the_list_has_a_cap() {
     let long = "é".repeat(5_000);
     let defs: Vec<AgentDef> = (0..150).map(|n| def(&format!("a{n}"), &long)).collect();
-    let list = AgentList::new(&Catalogue::of(defs, Vec::new()), &AgentDef::default(), |_| false);
+    let list = AgentList::new(&Catalogue::of(defs, Vec::new()), &Starts::default(), |_| false);
     let text = list.in_tool().unwrap_or_default();
     assert!(text.len() < MOST_ALL + 500 && list.more > 100, "{} and {} more", text.len(), list.more);
     assert!(
@@ -126,6 +126,29 @@ fn the_list_has_a_cap() {
             ))
     );
     let short: Vec<AgentDef> = (0..150).map(|n| def(&format!("a{n}"), "x")).collect();
-    let list = AgentList::new(&Catalogue::of(short, Vec::new()), &AgentDef::default(), |_| false);
+    let list = AgentList::new(&Catalogue::of(short, Vec::new()), &Starts::default(), |_| false);
     assert_eq!((list.lines.len(), list.more), (MOST, 50));
+}
+
+// proves: D6
+#[test]
+fn how_many_are_not_listed_stays_true() {
+    let mut transcript = transcript();
+    let of = |count: usize, first: &str| {
+        let defs: Vec<AgentDef> =
+            (0..count).map(|n| def(&format!("a{n}"), if n == 0 { first } else { "x" })).collect();
+        AgentList::new(&Catalogue::of(defs, Vec::new()), &Starts::default(), |_| false)
+    };
+    let mut told = |list: AgentList| tell(&mut transcript, &list).unwrap_or_default();
+    let line =
+        |more: usize| format!("[{more} more are not listed; naming a type that isn't there lists all]");
+    assert!(told(of(150, "x")).contains(&line(50)));
+    assert_eq!(told(of(150, "x")), "");
+    // Beside another change, and also where nothing else has changed.
+    let both = told(of(150, "y"));
+    assert!(both.contains("Changed:\n- a0: y") && both.contains(&line(50)), "{both}");
+    let more = told(of(151, "y"));
+    assert!(more.contains(&line(51)) && !more.contains("- a0"), "{more}");
+    assert!(told(of(100, "y")).contains("[All types are listed now]"));
+    assert_eq!(told(of(100, "y")), "");
 }

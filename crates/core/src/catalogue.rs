@@ -4,21 +4,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::coordinator::WORKER;
-use crate::def::AgentDef;
+use crate::def::{AgentDef, Source};
+use crate::not_yet;
 
 /// The definitions of one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
     /// What agents can be started from, built-in ones first; each name once.
     pub offered: Vec<Arc<AgentDef>>,
-    /// Those of the same names that an offered one stands before.
+    /// Those of the same names that another stands before.
     pub shadowed: Vec<Arc<AgentDef>>,
+    /// Those from which no agent can be started for want of something; they keep their names from weaker ones.
+    pub unavailable: Vec<Arc<AgentDef>>,
     /// Files that are no definitions (D3).
     pub faults: Vec<DefFault>,
 }
 
 /// What was wrong with a definition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DefFault {
     /// The file, or the flag that it came by.
     pub file: PathBuf,
@@ -67,7 +70,8 @@ impl Catalogue {
                 Some(_) => shadowed.push(def),
             }
         }
-        Self { offered, shadowed, faults }
+        let (unavailable, offered) = offered.into_iter().partition(|def| not_yet::lacks(def).is_some());
+        Self { offered, shadowed, unavailable, faults }
     }
 
     /// The definition of this type: by its name, ignoring case, or by another name of it (D8).
@@ -75,9 +79,20 @@ impl Catalogue {
         let exact = |name: &str| self.offered.iter().find(|def| def.name == name);
         let folded = |name: &str| self.offered.iter().find(|def| def.name.eq_ignore_ascii_case(name));
         let aliases = ALIASES.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        exact(name)
-            .or_else(|| folded(name))
-            .or_else(|| aliases.map(|(_, name)| exact(name)).find_map(|def| def))
+        let other = || folded(name).or_else(|| aliases.map(|(_, name)| exact(name)).find_map(|def| def));
+        // What has the name and can't be started is not replaced by another.
+        exact(name).or_else(|| self.unavailable(name).is_none().then(other).flatten())
+    }
+
+    /// The definition of this name from which no agent can be started, with case ignored.
+    pub fn unavailable(&self, name: &str) -> Option<&Arc<AgentDef>> {
+        self.unavailable.iter().find(|def| def.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether a definition stands before a built-in one of its name.
+    pub fn replaces_builtin(&self, def: &AgentDef) -> bool {
+        let is_builtin = |other: &Arc<AgentDef>| other.name == def.name && other.source == Source::BuiltIn;
+        def.source != Source::BuiltIn && self.shadowed.iter().any(is_builtin)
     }
 
     /// The names that there are.
@@ -88,7 +103,6 @@ impl Catalogue {
 
 /// The order of sources (D1).
 fn rank(def: &AgentDef) -> u8 {
-    use crate::def::Source;
     match def.source {
         Source::BuiltIn => 0,
         Source::Plugin { .. } => 1,
@@ -102,7 +116,7 @@ fn rank(def: &AgentDef) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::def::Source;
+    use crate::def::Isolation;
 
     fn def(name: &str, when: &str, source: Source) -> AgentDef {
         AgentDef { name: name.into(), when: when.into(), source, ..AgentDef::default() }
@@ -144,6 +158,23 @@ mod tests {
         assert_eq!(found("Worker"), Some("general-purpose"));
         assert_eq!(found("claude-code-guide"), Some("guide"));
         assert_eq!(found("nobody"), None);
+    }
+
+    // proves: D5
+    #[test]
+    fn what_can_not_be_started_is_not_offered_and_keeps_its_name() {
+        let own =
+            |name: &str, isolation| AgentDef { isolation, ..def(name, "", Source::Project("/w".into())) };
+        let builtin = ["general-purpose", "Explore", "worker"].map(|name| def(name, "", Source::BuiltIn));
+        let files = [own("general-purpose", Some(Isolation::Worktree)), own("Explore", None)];
+        let catalogue = Catalogue::of(builtin.into_iter().chain(files), Vec::new());
+        assert_eq!(catalogue.names(), ["Explore", "worker"]);
+        for name in ["general-purpose", "General-Purpose"] {
+            assert_eq!(catalogue.find(name), None, "{name}");
+            assert!(catalogue.unavailable(name).is_some(), "{name}");
+        }
+        assert!(catalogue.offered.iter().any(|def| def.name == "Explore" && catalogue.replaces_builtin(def)));
+        assert!(!catalogue.offered.iter().any(|def| def.name == "worker" && catalogue.replaces_builtin(def)));
     }
 
     // proves: D8

@@ -31,7 +31,13 @@ fn call(name: &str, input: Value) -> Block {
 }
 
 fn text(transcript: &Transcript, input: &Value) -> Option<String> {
-    let place = Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![] };
+    let place = Place {
+        cwd: "/w".into(),
+        home: "/h".into(),
+        roots: vec!["/w".into()],
+        scratch: vec![],
+        read_only: false,
+    };
     let mut rules = Rules::default();
     rules.add("Bash(npm test)", Behaviour::Allow, Scope::User, "/w".into()).unwrap();
     let reason = "nothing allows it";

@@ -116,6 +116,8 @@ pub struct Filter {
     pub without: Vec<String>,
     /// The agent types that it may start (`Agent(a, b)`); none is all.
     pub agents: Option<Vec<String>>,
+    /// The agent types that it may not start.
+    pub without_agents: Vec<String>,
 }
 
 impl Filter {
@@ -123,6 +125,12 @@ impl Filter {
     pub fn passes(&self, tool: &str) -> bool {
         !self.leaves_out(tool)
             && self.only.as_ref().is_none_or(|only| only.iter().any(|name| stands_for(name, tool)))
+    }
+
+    /// The names in it for which there is no tool. Servers of MCP may bring any with their prefix.
+    pub fn unknown(&self, is_tool: impl Fn(&str) -> bool) -> Vec<&str> {
+        let named = self.only.iter().flatten().chain(&self.without).map(String::as_str);
+        named.filter(|name| *name != "*" && !name.starts_with("mcp__") && !is_tool(name)).collect()
     }
 
     /// Whether it is among those that it is to be without.

@@ -67,7 +67,7 @@ pub enum Body {
         call: CallId,
         /// Its input, where a hook or a person changed it.
         input: Option<Value>,
-        /// The job that it waits for.
+        /// The agent that it is to start, whose id is chosen before; it is not there where none was started.
         job: Option<JobId>,
     },
     /// The one answer to a call.

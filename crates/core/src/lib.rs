@@ -28,6 +28,7 @@ pub mod input;
 pub mod job;
 pub mod mail;
 pub mod name;
+pub mod not_yet;
 pub mod outcome;
 mod path_text;
 pub mod policy;

@@ -156,6 +156,9 @@ impl Evidence {
     }
 }
 
+/// How a notice says with which exit code a command ended; the code follows.
+pub const EXITED: &str = "ended with exit code ";
+
 /// How a shell command ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellEnd {
@@ -171,12 +174,36 @@ pub struct ShellEnd {
     pub error: Option<String>,
 }
 
+impl ShellEnd {
+    /// Its exit code, where it ended by itself.
+    pub fn own_code(&self) -> Option<i32> {
+        self.code.filter(|_| self.ending != Ending::Stopped)
+    }
+}
+
 impl Outcome {
     /// How it ended.
     pub fn ending(&self) -> Ending {
         match self {
             Self::Agent(envelope) => envelope.ending,
             Self::Shell(end) => end.ending,
+        }
+    }
+
+    /// How it ended, as a predicate: `was stopped`, `ended with exit code 1`.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Agent(envelope) => match envelope.ending {
+                Ending::Completed => "completed".to_owned(),
+                Ending::Failed => "failed".to_owned(),
+                Ending::Stopped => "was stopped".to_owned(),
+            },
+            Self::Shell(end) => match (end.ending, end.code, end.signal) {
+                (Ending::Stopped, ..) => "was stopped".to_owned(),
+                (_, Some(code), _) => format!("{EXITED}{code}"),
+                (_, None, Some(signal)) => format!("was ended by signal {signal}"),
+                (_, None, None) => "failed".to_owned(),
+            },
         }
     }
 }

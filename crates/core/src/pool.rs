@@ -199,7 +199,7 @@ mod tests {
         let some = custom(Filter {
             only: Some(vec!["Read".into(), "Bash".into()]),
             without: vec!["Bash".into()],
-            agents: None,
+            ..Filter::default()
         });
         assert_eq!(removed("Read", false, &some, &standing), None);
         assert_eq!(removed("Bash", false, &some, &standing), Some(Removed::Disallowed));
@@ -227,7 +227,7 @@ mod tests {
         let find = |only: &[&str], without: &[&str]| {
             let texts = |names: &[&str]| names.iter().map(ToString::to_string).collect();
             let only = (!only.is_empty()).then(|| texts(only));
-            let def = custom(Filter { only, without: texts(without), agents: None });
+            let def = custom(Filter { only, without: texts(without), ..Filter::default() });
             removed("mcp__docs__find", false, &def, &at(Life::Background, 1))
         };
         assert_eq!(find(&[], &[]), None);

@@ -4,10 +4,16 @@ use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
 use crate::def::AgentDef;
+use crate::fork::FORK;
 
-/// The lists `Agent(a, b)` of an agent's definition and of those above it: a type must stand in each.
+/// The lists `Agent(a, b)` of an agent's definition and of those above it. They name types as calls do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Starts(Vec<Arc<[String]>>);
+pub struct Starts {
+    /// A type must stand in each of these.
+    only: Vec<Arc<[String]>>,
+    /// And in none of these.
+    without: Vec<Arc<[String]>>,
+}
 
 impl Starts {
     /// What a main agent may start.
@@ -18,21 +24,32 @@ impl Starts {
     /// The same with a list that holds for all.
     #[must_use]
     pub fn within(&self, list: Option<&[String]>) -> Self {
-        Self(self.0.iter().cloned().chain(list.map(Arc::from)).collect())
+        let mut starts = self.clone();
+        starts.only.extend(list.map(Arc::from));
+        starts
     }
 
     /// What an agent of this definition may start, where this is what its parent may.
     #[must_use]
     pub fn below(&self, def: &AgentDef) -> Self {
-        let own = def.tools.agents.iter().map(|types| Arc::from(types.as_slice()));
-        Self(self.0.iter().cloned().chain(own).collect())
+        let mut starts = self.within(def.tools.agents.as_deref());
+        if !def.tools.without_agents.is_empty() {
+            starts.without.push(Arc::from(def.tools.without_agents.as_slice()));
+        }
+        starts
     }
 
-    /// Whether an agent of this definition may be started. The lists name types as calls do.
+    /// Whether an agent of this definition may be started.
     pub fn admit(&self, def: &AgentDef, all: &Catalogue) -> bool {
-        self.0
-            .iter()
-            .all(|types| types.iter().any(|kind| all.find(kind).is_some_and(|found| found.name == def.name)))
+        let names = |types: &Arc<[String]>| {
+            types.iter().any(|kind| all.find(kind).is_some_and(|found| found.name == def.name))
+        };
+        self.only.iter().all(names) && !self.without.iter().any(names)
+    }
+
+    /// Whether a fork may be started: no list forbids it, and it is no type that a list of types could name.
+    pub fn admit_fork(&self) -> bool {
+        !self.without.iter().any(|types| types.iter().any(|kind| kind.eq_ignore_ascii_case(FORK)))
     }
 
     /// The definitions that agents may be started from, of these.
@@ -67,5 +84,24 @@ mod tests {
         assert_eq!(may(&second), ["b"]);
         assert_eq!(may(&second.below(&def("c", None))), ["b"]);
         assert_eq!(may(&second.below(&def("b", Some(&[])))), [""; 0]);
+    }
+
+    // proves: A9
+    #[test]
+    fn what_a_list_takes_away_stays_away_below_it() {
+        let names = ["general-purpose", "a", "b"];
+        let all = Catalogue::of(names.map(|name| def(name, None)), Vec::new());
+        let without = |types: &[&str]| {
+            let mut def = def("x", None);
+            def.tools.without_agents = types.iter().map(ToString::to_string).collect();
+            def
+        };
+        let may =
+            |starts: &Starts| -> Vec<String> { starts.offered(&all).map(|def| def.name.clone()).collect() };
+        let top = Starts::of(&without(&["A", "nobody"]));
+        assert_eq!(may(&top), ["general-purpose", "b"]);
+        assert_eq!(may(&top.below(&def("b", Some(&["a", "b"])))), ["b"]);
+        assert_eq!(may(&top.below(&without(&["general"]))), ["b"]);
+        assert!(top.admit_fork() && !top.below(&without(&["Fork"])).admit_fork());
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::def::Effort;
 use crate::entry::Setting;
+use crate::ids::JobId;
 use crate::policy::Mode;
 
 /// Most files whose state is remembered (C3: 100 by default); the one seen longest ago goes first.
@@ -27,6 +28,17 @@ pub enum Effect {
     Todos(Vec<Todo>),
     /// The permission mode: plan mode began, or a plan was approved.
     Mode(Mode),
+    /// A shell command was run. It changes nothing of the agent; a verdict is held against it (D10).
+    Ran(Ran),
+}
+
+/// What is known of a shell command that was run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Its job.
+    pub job: JobId,
+    /// Its exit code; none while it runs, or where it was ended without one.
+    pub code: Option<i32>,
 }
 
 /// What was known of a file when it was last seen.
@@ -145,6 +157,7 @@ impl AgentState {
             Effect::Cwd(cwd) => self.cwd.clone_from(cwd),
             Effect::Todos(todos) => self.todos.clone_from(todos),
             Effect::Mode(mode) => self.enter(*mode),
+            Effect::Ran(_) => {}
             Effect::Changed(path) => {
                 if let Err(at) = self.changed.binary_search(path) {
                     self.changed.insert(at, path.clone());

@@ -3,22 +3,20 @@
 //! It takes any sequence of entries, also a damaged one, and never shows the model a conversation that the
 //! API would refuse: every call is followed by exactly one result, roles alternate, nothing is empty.
 
+mod view;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::block::{Block, Blocks, text_of};
-use crate::entry::{Body, Entry, Header, Origin, Setting, Stop};
+use crate::block::{Block, text_of};
+use crate::entry::{Body, Entry, Header, Origin, Stop};
 use crate::fork::Inherited;
-use crate::ids::{CallId, EntryId, InputId};
+use crate::ids::{CallId, EntryId, InputId, JobId};
 use crate::outcome::Envelope;
-use crate::ports::model::{Message, Role};
 use crate::state::AgentState;
 use crate::usage::Usage;
 
-/// What stands for a result that is not there: the transcript was damaged, or written by another program.
-pub const NO_RESULT: &str = "[No result of this call was recorded; whether it had effects is not known.]";
-/// What stands where records are missing.
-pub const GAP: &str = "[Some records of this conversation are missing here.]";
+pub use view::{GAP, NO_RESULT};
 
 /// The entries of one agent, on their active path.
 #[derive(Clone, Debug)]
@@ -266,6 +264,15 @@ impl Transcript {
         }
     }
 
+    /// The job that a call was to start.
+    pub fn started_job(&self, call: &CallId) -> Option<&JobId> {
+        let at = self.calls.get(call)?.started?;
+        match &self.entries.get(at)?.body {
+            Body::Started { job, .. } => job.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Whether a call has its result.
     pub fn is_answered(&self, call: &CallId) -> bool {
         self.calls.get(call).is_some_and(|call| call.result.is_some())
@@ -363,88 +370,6 @@ impl Transcript {
         })
     }
 
-    /// The conversation as the model is to see it.
-    pub fn messages(&self) -> Vec<Message> {
-        self.messages_upto(self.entries.len())
-    }
-
-    /// The same, of the first `end` entries of the path.
-    pub fn messages_upto(&self, end: usize) -> Vec<Message> {
-        let mut view = View::default();
-        let switched = self.last_model_switch();
-        let start = match self.last_summary() {
-            Some((at, text, start)) if at < end => {
-                view.user(one(Block::text(text)));
-                start
-            }
-            _ => {
-                for message in self.inherited.iter().flat_map(|before| before.messages()) {
-                    for group in &message.groups {
-                        view.add(message.role, sendable(group, switched.is_some()));
-                    }
-                }
-                0
-            }
-        };
-        for (at, entry) in self.entries.iter().enumerate().take(end).skip(start) {
-            if self.gaps.contains(&at) {
-                view.user(one(Block::text(GAP)));
-            }
-            match &entry.body {
-                Body::User { blocks, .. } => view.user(sendable(blocks, false)),
-                Body::Assistant { stop: Stop::Cut, .. } => {}
-                Body::Assistant { blocks, .. } => {
-                    let blocks = self.distinct(blocks, at);
-                    view.assistant(sendable(&blocks, switched.is_some_and(|switch| at < switch)));
-                    for block in blocks.iter() {
-                        if let Block::ToolUse { id, .. } = block {
-                            view.user(self.result_of(id));
-                        }
-                    }
-                }
-                Body::Opened(_)
-                | Body::Started { .. }
-                | Body::Result { .. }
-                | Body::Replaced { .. }
-                | Body::Summary { .. }
-                | Body::Set(_)
-                | Body::Closed(_) => {}
-            }
-        }
-        view.messages
-    }
-
-    /// The blocks of the reply at `at` without calls whose id was used before: their results can't be told
-    /// apart. Only other programs write such.
-    fn distinct(&self, blocks: &Blocks, at: usize) -> Blocks {
-        let mut seen = HashSet::new();
-        let is_new = |block: &Block| match block {
-            Block::ToolUse { id, .. } => {
-                seen.insert(id.clone()) && self.calls.get(id).is_some_and(|call| call.reply == at)
-            }
-            _ => true,
-        };
-        let keep: Vec<bool> = blocks.iter().map(is_new).collect();
-        if keep.iter().all(|keep| *keep) {
-            return Arc::clone(blocks);
-        }
-        blocks.iter().zip(keep).filter(|(_, keep)| *keep).map(|(block, _)| block.clone()).collect()
-    }
-
-    fn result_of(&self, id: &CallId) -> Blocks {
-        let call = self.calls.get(id);
-        let at = call.and_then(|call| call.replaced.or(call.result));
-        match at.and_then(|at| self.entries.get(at)).map(|entry| &entry.body) {
-            Some(Body::Result { blocks, .. } | Body::Replaced { blocks, .. }) => Arc::clone(blocks),
-            _ => one(Block::result(id.clone(), NO_RESULT, true)),
-        }
-    }
-
-    /// Reasoning is sealed for the model that made it: what stands before a change of model is sent without.
-    fn last_model_switch(&self) -> Option<usize> {
-        self.entries.iter().rposition(|entry| matches!(entry.body, Body::Set(Setting::Model(_))))
-    }
-
     /// Whether an interrupt stands at the end, with no prompt to answer after it.
     pub fn is_halted(&self) -> bool {
         let last = self.since_reply().iter().rev().find_map(|entry| match &entry.body {
@@ -471,50 +396,4 @@ fn strip(entry: Arc<Entry>) -> Arc<Entry> {
         *data = None;
     }
     Arc::new(entry)
-}
-
-fn one(block: Block) -> Blocks {
-    Arc::from([block])
-}
-
-/// The blocks that may be sent; the same allocation when that is all of them.
-fn sendable(blocks: &Blocks, without_reasoning: bool) -> Blocks {
-    let drop = |block: &Block| {
-        block.is_empty_text()
-            || (without_reasoning && matches!(block.kind(), "thinking" | "redacted_thinking"))
-    };
-    if blocks.iter().any(drop) {
-        blocks.iter().filter(|block| !drop(block)).cloned().collect()
-    } else {
-        Arc::clone(blocks)
-    }
-}
-
-/// Puts messages together so that roles alternate and the user begins.
-#[derive(Default)]
-struct View {
-    messages: Vec<Message>,
-}
-
-impl View {
-    fn user(&mut self, blocks: Blocks) {
-        self.add(Role::User, blocks);
-    }
-
-    fn assistant(&mut self, blocks: Blocks) {
-        if self.messages.is_empty() && !blocks.is_empty() {
-            self.user(one(Block::text(GAP)));
-        }
-        self.add(Role::Assistant, blocks);
-    }
-
-    fn add(&mut self, role: Role, blocks: Blocks) {
-        if blocks.is_empty() {
-            return;
-        }
-        match self.messages.last_mut() {
-            Some(last) if last.role == role => last.groups.push(blocks),
-            _ => self.messages.push(Message { role, groups: vec![blocks] }),
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! What waits for an agent: one ordered queue of content, durable until it is read, and a small channel of
 //! control that passes it. Nothing else can wake an agent, and only the agent drains it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
@@ -229,6 +229,17 @@ impl Inbox {
         Ok(())
     }
 
+    /// The ids of all that ever came into an inbox.
+    pub(crate) async fn came(journal: &dyn Journal, key: &Key) -> Result<Vec<InputId>, JournalError> {
+        let found = journal.read(key, 0).await?;
+        let lines = found.into_iter().filter_map(|found| match found {
+            Found::Record(_, Record(lines)) => Some(lines),
+            _ => None,
+        });
+        let id = |line: Map<String, Value>| Some(InputId::new(line.get("prompt")?.get("id")?.as_str()?));
+        Ok(lines.flatten().filter_map(id).collect())
+    }
+
     /// Waits until something may have come.
     pub(crate) async fn woken(&self) {
         self.poke.notified().await;
@@ -241,9 +252,13 @@ impl Inbox {
 }
 
 impl Drain {
-    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript. Gives the ids of all
-    /// that ever came.
-    pub(crate) async fn restore(&self, transcript: &Transcript) -> Result<Vec<InputId>, JournalError> {
+    /// Puts back what an earlier process had not read: neither withdrawn nor in the transcript, nor a notice of what
+    /// its results told. Gives the ids of all that ever came.
+    pub(crate) async fn restore(
+        &self,
+        transcript: &Transcript,
+        told: &HashSet<InputId>,
+    ) -> Result<Vec<InputId>, JournalError> {
         let mut waiting: Vec<Prompt> = Vec::new();
         let mut all = Vec::new();
         for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
@@ -262,7 +277,8 @@ impl Drain {
         }
         for prompt in waiting {
             let mut queue = self.inbox.queue();
-            if !transcript.has_read(&prompt.id) && !queue.prompts.iter().any(|there| there.id == prompt.id) {
+            let known = transcript.has_read(&prompt.id) || told.contains(&prompt.id);
+            if !known && !queue.prompts.iter().any(|there| there.id == prompt.id) {
                 self.inbox.put(&mut queue, prompt);
             }
         }

@@ -58,7 +58,7 @@ async fn what_was_not_read_outlives_the_process_and_what_was_withdrawn_does_not(
     assert!(first.inbox.withdraw(&"a".into()).await.unwrap());
     assert!(!first.inbox.withdraw(&"a".into()).await.unwrap());
     let second = Inbox::open(journal, key);
-    second.restore(&empty()).await.unwrap();
+    second.restore(&empty(), &HashSet::new()).await.unwrap();
     assert_eq!(ids(&second.inbox.list()), ["b"]);
 }
 
@@ -73,7 +73,7 @@ async fn what_is_not_wanted_any_more_never_waits() {
     first.inbox.send_if(notice("kept"), || true).await.unwrap();
     assert_eq!(ids(&first.inbox.list()), ["kept"]);
     let second = Inbox::open(journal, key);
-    second.restore(&empty()).await.unwrap();
+    second.restore(&empty(), &HashSet::new()).await.unwrap();
     assert_eq!(ids(&second.inbox.list()), ["kept"], "nor in a later process");
     assert_eq!(ids(&first.take(true)), ["kept"]);
     assert!(!first.inbox.take_back(&"kept".into()), "what was read stays");
@@ -143,7 +143,7 @@ async fn who_sends_to_a_closed_inbox_hears_it_and_nothing_is_left_behind() {
     let gone = closing.inbox.send(prompt("c", Origin::Human, When::Next)).await;
     assert!(matches!(gone, Err(InboxError::Gone)), "{gone:?}");
     let later = Inbox::open(journal, key);
-    later.restore(&empty()).await.unwrap();
+    later.restore(&empty(), &HashSet::new()).await.unwrap();
     assert_eq!(ids(&later.inbox.list()), ["a"], "read by no transcript");
 }
 
@@ -224,7 +224,7 @@ proptest! {
                     },
                 }));
             }
-            runtime.block_on(next.restore(&transcript)).unwrap();
+            runtime.block_on(next.restore(&transcript, &HashSet::new())).unwrap();
             let found = next.inbox.list();
             prop_assert_eq!(ids(&found), ids(&waiting));
         }

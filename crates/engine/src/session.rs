@@ -28,6 +28,7 @@ pub use crate::models::Models;
 
 use crate::bus::Subscription;
 pub use crate::caching::{Caching, Forks};
+use crate::export::Export;
 use crate::git::Gathering;
 use crate::guards::Guards;
 use crate::inbox::{Control, InboxError};
@@ -53,6 +54,8 @@ pub struct Parts {
     pub journal: Arc<dyn Journal>,
     /// Time and ids.
     pub clock: Arc<dyn Clock>,
+    /// Where the log of agents goes besides its file.
+    pub export: Option<Export>,
 }
 
 /// How a session is to run.
@@ -291,6 +294,8 @@ pub struct Member {
     pub header: Arc<Header>,
     /// What it has spent, descendants included, in US dollars.
     pub cost_usd: f64,
+    /// The same in tokens.
+    pub tokens: u64,
     /// What it does now.
     pub phase: Phase,
 }

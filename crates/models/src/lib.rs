@@ -17,7 +17,7 @@ pub mod script;
 pub mod sse;
 
 pub use aliases::Aliased;
-pub use anthropic::install_crypto;
+pub use anthropic::{http_client, install_crypto};
 pub use catalog::DEFAULT_MODEL;
 pub use providers::{Config, Provider, open};
 pub use retry::{Retry, RetryPolicy};

@@ -2,6 +2,7 @@
 //! walls this machine has, and turns a command into one that runs behind them.
 
 mod bubblewrap;
+mod built;
 mod git;
 mod handover;
 mod init;
@@ -19,6 +20,7 @@ mod standard;
 mod wall;
 mod walled;
 
+pub use built::build_folders;
 pub use init::init;
 pub use placeholder::{Hold, is_placeholder};
 pub use policy::{Network, Policy};

@@ -106,6 +106,14 @@ impl Sandbox {
         self.wall().carves_out() && !policy.incomplete && self.unheld(policy).is_empty()
     }
 
+    /// Whether the walls keep each of these folders from being written, but for what the policy frees in them.
+    pub fn keeps(&self, policy: &Policy, folders: &[PathBuf]) -> bool {
+        folders.iter().all(|folder| {
+            let around = policy.writable.iter().any(|around| folder.starts_with(around));
+            !policy.lets_write(folder) && (!around || self.wall().carves_out())
+        })
+    }
+
     /// The same command behind the walls of `policy`, to be started in `cwd` by [`Walled::command`].
     ///
     /// # Errors

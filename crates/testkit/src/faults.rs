@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 use troupe_core::BoxFuture;
-use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 /// Whether nothing is rebuilt from a journal: its appends are not counted.
 fn is_log(key: &Key) -> bool {
@@ -64,6 +64,10 @@ impl Journal for DyingJournal {
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         self.inner.read(key, after)
     }
+
+    fn ends<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {
+        self.inner.ends(key)
+    }
 }
 
 /// A journal that refuses appends from one on, as a full disk does.
@@ -105,5 +109,9 @@ impl Journal for FullJournal {
 
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         self.inner.read(key, after)
+    }
+
+    fn ends<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {
+        self.inner.ends(key)
     }
 }

@@ -60,7 +60,7 @@ impl Stage {
     /// When the folders can't be made.
     pub fn new(program: impl AsRef<Path>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for name in ["home", "work", "tmp", "out"] {
+        for name in ["home", "work", "tmp", "written"] {
             std::fs::create_dir(folder.path().join(name)).expect("a folder");
         }
         let mark = folder.path().display().to_string();
@@ -72,12 +72,13 @@ impl Stage {
         self.folder.path().join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file, with its folders.
     ///
     /// # Panics
     /// When it can't.
     pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a name in the stage")).expect("its folder");
         std::fs::write(&path, text).expect("a file");
         path
     }
@@ -102,32 +103,46 @@ impl Stage {
         self.start_as(&self.program, arguments)
     }
 
-    /// As [`Self::start`], with another program that starts it.
-    ///
-    /// # Panics
-    /// When it can't be started.
+    /// The program in these surroundings, with an environment that holds nothing of the person's, and nothing on
+    /// stdin.
+    pub fn command(&self) -> Command {
+        self.command_of(&self.program)
+    }
+
+    /// As [`Self::command`], with another program.
     #[expect(
         clippy::disallowed_methods,
         reason = "the programs that a run starts are where this machine has them"
     )]
-    pub fn start_as(&self, program: &Path, arguments: &[&str]) -> Run {
-        let number = self.runs.replace(self.runs.get() + 1);
-        let out = self.path(&format!("out/{number}.out"));
-        let err = self.path(&format!("out/{number}.err"));
-        let file = |path: &Path| File::create(path).expect("a file for the output");
-        let child = Command::new(program)
-            .args(["--model", &format!("script:{}", self.path("model.script").display())])
-            .args(["--permission-mode", "bypassPermissions"])
-            .args(arguments)
+    pub fn command_of(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.path("work"))
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
+            .env(MARK, &self.mark)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// As [`Self::start`], with another program that starts it.
+    ///
+    /// # Panics
+    /// When it can't be started.
+    pub fn start_as(&self, program: &Path, arguments: &[&str]) -> Run {
+        let number = self.runs.replace(self.runs.get() + 1);
+        let out = self.path(&format!("written/{number}.out"));
+        let err = self.path(&format!("written/{number}.err"));
+        let file = |path: &Path| File::create(path).expect("a file for the output");
+        let child = self
+            .command_of(program)
+            .args(["--model", &format!("script:{}", self.path("model.script").display())])
+            .args(["--permission-mode", "bypassPermissions"])
+            .args(arguments)
             // Root may skip permissions only where the whole machine is the sandbox.
             .env("IS_SANDBOX", "1")
-            .env(MARK, &self.mark)
-            .stdin(Stdio::null())
             .stdout(file(&out))
             .stderr(file(&err))
             .spawn()
@@ -140,14 +155,18 @@ impl Stage {
     /// # Panics
     /// When `/proc` can't be read.
     pub fn survivors(&self) -> Vec<u32> {
+        self.marked().expect("/proc")
+    }
+
+    fn marked(&self) -> std::io::Result<Vec<u32>> {
         let wanted = format!("{MARK}={}", self.mark);
         let marked = |pid: &u32| {
             // One that waits to be reaped has no environment any more.
             let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
         };
-        let names = std::fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.file_name());
-        names.filter_map(|name| name.to_str()?.parse().ok()).filter(marked).collect()
+        let names = std::fs::read_dir("/proc")?.flatten().map(|entry| entry.file_name());
+        Ok(names.filter_map(|name| name.to_str()?.parse().ok()).filter(marked).collect())
     }
 
     /// Waits until no process of this stage is alive.
@@ -163,15 +182,24 @@ impl Stage {
     /// # Panics
     /// When the pipe can't be made.
     pub fn gate(&self, name: &str) -> Gate {
+        Gate { path: self.pipe(name) }
+    }
+
+    /// Makes a named pipe.
+    ///
+    /// # Panics
+    /// When it can't.
+    pub fn pipe(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         mknodat(CWD, &path, FileType::Fifo, Mode::RWXU, 0).expect("a named pipe");
-        Gate { path }
+        path
     }
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        for pid in self.survivors() {
+        // Without `/proc` nobody looks, and nothing is left in a run that ended.
+        for pid in self.marked().unwrap_or_default() {
             send(pid, Signal::KILL);
         }
     }
@@ -300,6 +328,18 @@ impl Ended {
         assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{self:?}");
         &self.out
     }
+
+    /// It failed with this code, and said so.
+    ///
+    /// # Panics
+    /// When it did not.
+    #[track_caller]
+    pub fn says(&self, code: i32, words: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        for words in words {
+            assert!(self.err.contains(words), "no {words:?} in {self:?}");
+        }
+    }
 }
 
 /// What a process costs, as the system counts it.
@@ -351,11 +391,11 @@ mod tests {
             child: Command::new("/bin/sh")
                 .args(["-c", "sleep 600 & echo at work; wait"])
                 .env(MARK, &stage.mark)
-                .stdout(File::create(stage.path("out/x")).expect("a file"))
+                .stdout(File::create(stage.path("written/x")).expect("a file"))
                 .spawn()
                 .expect("a shell"),
-            out: stage.path("out/x"),
-            err: stage.path("out/y"),
+            out: stage.path("written/x"),
+            err: stage.path("written/y"),
             ended: None,
         };
         poll("it works", LIMIT, || (stage.survivors().len() == 2).then_some(()));

@@ -193,6 +193,7 @@ impl World {
             defs: self.definitions(),
             journal,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            export: None,
         }
     }
 

@@ -408,7 +408,7 @@ async fn one_that_checks_writes_in_its_folder_alone_and_is_reminded() {
     let scratch =
         stage.world.folder().canonicalize().unwrap().join("state/temp").join(troupe_testkit::world::SESSION);
     let script = format!(
-        "agent main\nreply\n  call Agent subagent_type=checker description=a prompt=x\nreply \"done\"\nagent checker\nreply\n  call Bash command=\"mkdir {0}/d && echo in > {0}/d/in\"\n  call Bash command=\"echo x > made\"\nreply \"$ mkdir {0}/d\\nVERDICT: PASS\"\n",
+        "agent main\nreply\n  call Agent subagent_type=checker description=a prompt=x\nreply \"done\"\nagent checker\nreply\n  call Bash command=\"mkdir {0}/d && echo in > {0}/d/in\"\n  call Bash command=\"echo x > made\"\nreply \"### d\\n$ mkdir {0}/d && echo in > {0}/d/in\\nResult: pass\\nVERDICT: PASS\"\n",
         // The id that the counting clock gives the first agent is looked up below.
         scratch.join("scratch/AGENT").display()
     );

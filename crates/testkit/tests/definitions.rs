@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use troupe_core::block::{Block, text_of};
-use troupe_core::entry::Body;
+use troupe_core::entry::{Body, Origin};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
@@ -63,6 +63,123 @@ async fn a_limit_of_types_holds_two_levels_below_it() {
     assert!(results(&session).await[0].contains("led"));
 }
 
+// proves: A9
+#[tokio::test]
+async fn a_type_that_is_disallowed_is_not_started_here_nor_below() {
+    let world = world(
+        "agent main\nreply\n  call Agent subagent_type=lead description=d prompt=one\nreply \"done\"\n\
+         agent lead\nreply\n  call Agent subagent_type=scout description=d prompt=two\nreply\n  expect \"seen: \"\n  text \"led\"\n\
+         agent scout\nreply\n  call Agent subagent_type=general description=d prompt=three\nreply\n\
+         expect \"agents of type `general` can't be started from here; there are: \"\n  text \"seen: \"\n",
+    );
+    let lead = "---\nname: lead\ndescription: d\ndisallowedTools: Agent(general-purpose)\n---\nLead.";
+    world.write(".troupe/agents/lead.md", lead);
+    world.write(".troupe/agents/scout.md", "---\nname: scout\ndescription: d\n---\nLook.");
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    let end = turn(&session, 0, "go").await;
+    assert_eq!((end.text.as_str(), &end.error), ("done", &None));
+    assert!(results(&session).await[0].contains("led"));
+    // The lists of both leave it out, and no other.
+    let mut listed = 0;
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        let EventKind::Opened(header) = &event.kind else { continue };
+        if header.agent.is_main() {
+            continue;
+        }
+        for entry in session.entries(&header.agent, 0).await.unwrap() {
+            if let Body::User { blocks, from: Origin::AgentList(_), .. } = &entry.body {
+                let text = text_of(blocks);
+                assert!(text.contains("- scout") && !text.contains("- general-purpose"), "{text}");
+                listed += 1;
+            }
+        }
+    }
+    assert_eq!(listed, 2);
+}
+
+// proves: D2, D5
+#[tokio::test]
+async fn an_agent_that_lacks_what_it_needs_is_not_offered_and_not_started() {
+    let call = |kind: &str, words: &str| {
+        format!(
+            "reply\n  call Agent subagent_type={kind} description=d prompt=p\nreply\n  expect \"{words}\"\n"
+        )
+    };
+    let world = world(&format!(
+        "agent main\n{}{}{}  text \"done\"\n",
+        call("Walled", "no agent of type `walled` can be started: `isolation`: it is to work in a worktree"),
+        call("far", "on another machine").replace("reply\n  call", "  call"),
+        call("served", "MCP servers of which none is connected: git*, docs; there are: general-purpose")
+            .replace("reply\n  call", "  call"),
+    ));
+    let write = |name: &str, field: &str| {
+        let text = format!("---\nname: {name}\ndescription: d\n{field}\n---\nx");
+        world.write(&format!(".troupe/agents/{name}.md"), &text);
+    };
+    write("walled", "isolation: worktree");
+    write("far", "isolation: remote");
+    write("served", "requiredMcpServers: [git*, docs]");
+    write("free", "color: red");
+    let session = world.start().await;
+    let end = turn(&session, 0, "go").await;
+    assert_eq!((end.text.as_str(), &end.error), ("done", &None));
+    assert_eq!(session.roster().len(), 1, "none was started");
+    let names = session.definitions().names();
+    assert!(names.contains(&"free".to_owned()));
+    assert!(!["walled", "far", "served"].iter().any(|name| names.contains(&(*name).to_owned())), "{names:?}");
+    let listed = session.entries(&AgentId::main(), 0).await.unwrap();
+    let listed = listed.iter().find_map(|entry| match &entry.body {
+        Body::User { blocks, from: Origin::AgentList(_), .. } => Some(text_of(blocks)),
+        _ => None,
+    });
+    assert!(listed.is_some_and(|text| text.contains("- free") && !text.contains("- served")));
+}
+
+// proves: D3
+#[tokio::test]
+async fn what_of_a_definition_has_no_effect_is_told_once_a_session() {
+    let call = "reply\n  call Agent subagent_type=odd description=d prompt=";
+    let world = world(&format!(
+        "agent main\n{call}one\n{call}two\nreply \"done\"\nagent odd /one/\nreply \"1\"\nagent odd /two/\nreply \"2\"\n"
+    ));
+    world.write(
+        ".troupe/agents/odd.md",
+        "---\nname: odd\ndescription: d\nskills: [s]\nmemory: user\nmcpServers: [m]\nhooks: {Stop: []}\ntools: Read, Reed\ndisallowedTools: Wrtie\n---\nx",
+    );
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    let (warnings, modes) = heard(&mut events).await;
+    assert_eq!(modes.len(), 2);
+    assert_eq!(
+        warnings,
+        [
+            "agent type odd: `mcpServers`, `hooks`, `skills`, `memory` have no effect in this version",
+            "agent type odd: it names tools that there are none of: Reed, Wrtie",
+        ]
+    );
+}
+
+// proves: D7, D3
+#[tokio::test]
+async fn many_faults_at_once_are_told_in_a_few_lines() {
+    let world = world("agent main\nreply \"1\"\nreply \"2\"\n");
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    for number in 0..40 {
+        world.write(
+            &format!(".troupe/agents/{number}.md"),
+            &format!("---\nname: a{number}\ndescription: d\neffort: huge\n---\nx"),
+        );
+    }
+    let mut events = session.subscribe(false);
+    turn(&session, 1, "go").await;
+    let (warnings, _) = heard(&mut events).await;
+    assert_eq!(warnings.len(), 6, "{warnings:?}");
+    assert_eq!(warnings[5], "and 35 more faults of agent definitions; run `troupe agents list`");
+}
+
 // proves: D7, D3
 #[tokio::test]
 async fn an_edit_holds_for_the_next_agent_and_a_fault_is_told_once() {
@@ -106,14 +223,22 @@ async fn agents_of_a_host_can_be_started() {
     );
     let session = world.start().await;
     let mut events = session.subscribe(false);
-    let agents = json!({"given": {"description": "d", "prompt": "p", "maxTurns": "x"}, "bad": 3});
+    let agents = json!({
+        "given": {"description": "d", "prompt": "p", "maxTurns": "x"}, "bad": 3,
+        "far": {"description": "d", "prompt": "p", "isolation": "remote"},
+    });
     assert!(session.give_definitions(agents.as_object().unwrap()));
     assert!(session.definitions().names().contains(&"given".to_owned()));
     turn(&session, 0, "go").await;
     assert!(results(&session).await[0].contains("here"));
     let (warnings, _) = heard(&mut events).await;
     assert!(warnings.iter().any(|text| text.contains("initialize: `given`: `maxTurns`")), "{warnings:?}");
-    assert!(warnings.iter().any(|text| text.contains("`bad`")) && warnings.len() == 2, "{warnings:?}");
+    assert!(warnings.iter().any(|text| text.contains("`bad`")), "{warnings:?}");
+    assert!(
+        warnings.iter().any(|text| text.starts_with("agent type far can't be started: ")),
+        "{warnings:?}"
+    );
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
 }
 
 // proves: S1

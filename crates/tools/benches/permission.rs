@@ -44,7 +44,13 @@ fn case(case: &Value) -> Option<Case> {
 }
 
 fn place() -> Place {
-    Place { cwd: WORKSPACE.into(), home: "/h".into(), roots: vec![WORKSPACE.into()], scratch: vec![] }
+    Place {
+        cwd: WORKSPACE.into(),
+        home: "/h".into(),
+        roots: vec![WORKSPACE.into()],
+        scratch: vec![],
+        read_only: false,
+    }
 }
 
 /// Every line once: divide by their number for the mean of one.

@@ -73,7 +73,13 @@ fn call(bencher: Bencher<'_, '_>, tool: &dyn Tool, input: &Value) {
     let cx = ToolCx {
         me: AgentId::main(),
         call: "call".into(),
-        place: Place { cwd: cwd.clone(), home: cwd.clone(), roots: vec![cwd.clone()], scratch: vec![] },
+        place: Place {
+            cwd: cwd.clone(),
+            home: cwd.clone(),
+            roots: vec![cwd.clone()],
+            scratch: vec![],
+            read_only: false,
+        },
         state: Arc::new(AgentState::new(cwd, Mode::Default, "m".into(), "p".into())),
         cancel: CancellationToken::new(),
         report: Reporter::silent(),
@@ -148,8 +154,6 @@ impl Supervisor for Nobody {
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
         self.job(owner, id)
     }
-
-    fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })

@@ -19,7 +19,7 @@ fn tool() -> AskUserQuestion {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![], read_only: false }
 }
 
 #[test]

@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn access_is_to_the_agents_own_state_alone() {
-        let at = Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![] };
+        let at =
+            Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![], read_only: false };
         assert_eq!(TodoWrite::new().access(&at, &json!({"todos": []})).unwrap(), [Access::Own]);
         assert!(TodoWrite::new().access(&at, &json!({"todos": 1})).is_err());
     }

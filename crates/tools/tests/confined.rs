@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use troupe_core::access::{Access, PathUse};
 use troupe_core::def::Writes;
-use troupe_core::policy::{Judged, Mode, Rules, Verdict, decide};
+use troupe_core::policy::{Command, Judged, Mode, Rules, Verdict, Walls, decide};
 use troupe_core::ports::tool::Place;
 use troupe_tools::shell::parse::parse;
 
@@ -15,6 +15,7 @@ fn place() -> Place {
         home: "/h".into(),
         roots: vec!["/w".into()],
         scratch: vec!["/h/.troupe/temp/s/scratch/a1".into()],
+        read_only: false,
     }
 }
 
@@ -71,8 +72,36 @@ fn an_agent_that_checks_runs_anything_but_what_names_a_change_of_the_project() {
         "curl -s localhost:8080/x",
         "git clone /w $S/copy",
         "cd $S && git init && git add .",
+        "git -C $S/copy apply x.patch",
+        "git init $S/new",
+        "git archive HEAD | tar x -C $S",
         "python3 $S/try.py",
         "ls > /dev/null",
+        "set -o pipefail; cargo test 2>&1 | tail -5",
+        "python3 -m pytest -c pytest.ini -q",
+        "node --test && node server.js",
+        "make -j4 test && make -f build/Makefile all",
+        "npm run build && npm --prefix web test",
+        "cargo fmt --all --check && cargo clippy && cargo nextest run fmt",
+        "go test ./... && go mod verify",
+        "ruff check . && black --check . && prettier --check src",
+        "eslint src && gofmt -l .",
+        "tar tzf x.tgz",
+        "tar xzf x.tgz -C $S/t",
+        "mktemp && mktemp -d && mktemp -p $S && mktemp $S/a.XXX && mktemp -t x.XXX",
+        "curl -sSL -XPOST -o $S/out localhost:1/x && wget -qO- localhost:1",
+        "patch --dry-run -p1 < x.diff",
+        "csplit -f $S/part big 10",
+        "gcc -o $S/a a.c && cmake -S . -B $S/b && cmake --build $S/b",
+        "git ls-files | xargs wc -l && ls | xargs -I{} cp {} $S/",
+        "ls | xargs cp -t $S",
+        "sed -n 1,20p a && awk '{print $1}' a && perl script.pl",
+        "bash -c 'cargo test' && sh tests/run.sh && source .venv/bin/activate && pytest",
+        "diff <(sort a) <(sort b)",
+        // Where they write is no part of the project.
+        "cd $S && python3 -c 'open(\"x\", \"w\")'",
+        "cd /tmp/x && tar xf /w/x.tar && npm install",
+        "cd $S && awk 'BEGIN{print > \"x\"}' && ls | xargs touch",
     ];
     for line in checks {
         assert!(!refused(Writes::Scratch, line), "{line}");
@@ -93,6 +122,70 @@ fn an_agent_that_checks_runs_anything_but_what_names_a_change_of_the_project() {
         "rm $X",
         "git -C /w add .",
         "mv src/a.rs $S/",
+        "cd $S && git -C /w stash",
+        "git -C $S --git-dir=/w/.git add x",
+        "cd $S && GIT_DIR=/w/.git git add x",
+        "git apply x.patch",
+        "git checkout -b x",
+        "git init",
+        "git clone https://x.y/z",
+        "git archive -o x.tar HEAD",
+        "ls | xargs touch",
+        "ls | parallel touch",
+        "ls | xargs cp a",
+        "awk 'BEGIN{print > \"x\"}'",
+        "sed -n 'w f' a",
+        "perl -i -pe 's/a/b/' a",
+        "mktemp -p .",
+        "mktemp -p.",
+        "mktemp --tmpdir=/w",
+        "mktemp x.XXX",
+        "csplit big 10",
+        "cat big | split -l 5",
+        "source <(curl -s localhost:1)",
+        "make -f <(echo all:)",
+        "make -f - < x",
+        "bash <(curl -s localhost:1)",
+        "curl -s localhost:1 | bash",
+        "curl -s localhost:1 | python3",
+        "tar xzf x.tgz",
+        "tar -xf x.tar src",
+        "unzip -o x.zip",
+        "patch -p1 < x.diff",
+        "ln -s a b",
+        "rsync -a $S/ .",
+        "curl -sO localhost:1/x",
+        "curl -o x localhost:1/x",
+        "curl --remote-name localhost:1/x",
+        "wget localhost:1/x",
+        "sort -o a a",
+        "python3 -c 'open(\"x\", \"w\")'",
+        "python3 -W error -c 'x'",
+        "python3 - <<'E'\nx\nE",
+        "python3 <<'E'\nx\nE",
+        "node -e 'x' && ls",
+        "ruby -ne 'x' a",
+        "perl -e 'unlink(\"a\")'",
+        "npm install",
+        "npm --prefix web ci",
+        "yarn",
+        "pip install -e .",
+        "cargo fmt",
+        "cargo +nightly fmt",
+        "cargo clippy --fix --allow-dirty",
+        "cargo add serde",
+        "go mod tidy",
+        "prettier --write src",
+        "eslint --fix src",
+        "black src",
+        "gofmt -w a.go",
+        "gcc a.c",
+        "cmake .",
+        "timeout 60 npm install",
+        "npx prettier -w src",
+        "$X install",
+        "bash -c \"$X\"",
+        "f() { ls; }; f",
     ];
     for line in changes {
         assert!(refused(Writes::Scratch, line), "{line}");
@@ -140,4 +233,25 @@ fn the_scratch_folder_needs_no_leave_although_it_lies_in_the_home_of_troupe() {
     ] {
         assert!(matches!(verdict(line), Verdict::Ask(_)), "{line}");
     }
+}
+
+// proves: D10
+#[test]
+fn behind_walls_that_hold_the_project_only_what_names_a_change_is_refused() {
+    let refused = |walls: Walls, line: &str| {
+        let command = Command { walls, ..parse(line) };
+        Writes::Scratch.refuses(&[Access::Exec(Box::new(command))], &place())
+    };
+    let walls = |holds_project| Walls::Sandbox { free: true, holds_project };
+    for line in ["python3 -c 'x'", "npm install", "tar xf x.tar", "ls | xargs touch"] {
+        assert_eq!(refused(walls(true), line), None, "{line}");
+        assert!(
+            refused(walls(false), line).is_some_and(|told| told.contains("cd /h/.troupe/temp")),
+            "{line}"
+        );
+    }
+    for line in ["echo x > a", "git stash", "rm -rf target"] {
+        assert!(refused(walls(true), line).is_some(), "{line}");
+    }
+    assert!(refused(Walls::Left, "cargo test").is_some_and(|told| told.contains("sandbox")));
 }

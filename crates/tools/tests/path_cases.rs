@@ -103,6 +103,7 @@ fn outcome(case: &Value) -> &'static str {
         home: world.path("~"),
         roots: vec![workspace.clone()],
         scratch: vec![],
+        read_only: false,
     };
     let mut rules = Rules::default();
     let of = |key: &str| -> Vec<String> {

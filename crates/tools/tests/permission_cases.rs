@@ -14,7 +14,13 @@ use troupe_tools::shell::parse::parse;
 
 fn place() -> Place {
     let workspace = PathBuf::from("/home/ann/code/project");
-    Place { cwd: workspace.clone(), home: "/home/ann".into(), roots: vec![workspace], scratch: vec![] }
+    Place {
+        cwd: workspace.clone(),
+        home: "/home/ann".into(),
+        roots: vec![workspace],
+        scratch: vec![],
+        read_only: false,
+    }
 }
 
 fn judge(rules: &Rules, mode: Mode, line: &str) -> Verdict {

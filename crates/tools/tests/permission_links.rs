@@ -45,6 +45,7 @@ impl World {
             home: self.path("home"),
             roots: vec![workspace.clone()],
             scratch: vec![],
+            read_only: false,
         };
         let mut all = Rules::default();
         for (behaviour, text) in rules {

@@ -11,6 +11,7 @@ use troupe_engine::load::{Env, Flag, Flags, Settings, Value as Found, Whence};
 
 use crate::args::ConfigWish;
 use crate::fault::{Fault, warn};
+use crate::mask::mask;
 use crate::wiring::settings_of;
 
 /// Characters of a value that a list shows.
@@ -86,11 +87,11 @@ fn rows(flags: &Flags, env: &Env, settings: &Settings) -> Vec<Row> {
         let Found { text, from } = Found::of(variable, env, settings);
         let set = from != Whence::Default;
         let shown = match (&text, set) {
-            (Some(text), _) => without_password(text),
+            (Some(text), _) => mask(text),
             (None, true) => "set, not shown".to_owned(),
             (None, false) => "-".to_owned(),
         };
-        let value = text.map_or(Value::Null, |text| without_password(&text).into());
+        let value = text.map_or(Value::Null, |text| mask(&text).into());
         Row { value, shown, from, ..Row::of(variable, variable.group) }
     };
     let is_flag = |variable: &&Variable| Flag::named(variable.name).is_some();
@@ -166,27 +167,4 @@ fn list(rows: &[Row]) -> String {
         let _ = writeln!(text, "  {name:<40} {value:<18} {}{}{from}", row.meaning, row.note());
     }
     text
-}
-
-/// An address without what stands before the host.
-fn without_password(text: &str) -> String {
-    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest[..end].rsplit_once('@') {
-        Some((_, host)) => format!("{scheme}://…@{host}{}", &rest[end..]),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_is_shown_without_its_password() {
-        assert_eq!(without_password("https://u:p@ss@host/a@b"), "https://…@host/a@b");
-        for plain in ["https://host/a@b", "a@b", ""] {
-            assert_eq!(without_password(plain), plain);
-        }
-    }
 }

@@ -2,20 +2,15 @@
 
 use std::fmt::Write as _;
 
-use troupe_core::ids::{AgentId, SessionId};
 use troupe_core::usage::Price;
 use troupe_core::visible::visible;
 use troupe_engine::cost::{AgentCost, Costs, Spent, costs};
-use troupe_engine::journal::{FileJournal, Locking};
-use troupe_engine::load::project_key::project_key;
-use troupe_engine::load::{Env, Places};
-use troupe_engine::store::{SessionPaths, latest};
+use troupe_engine::load::Env;
 use troupe_models::catalog;
-use uuid::Uuid;
 
 use crate::args::CostWish;
 use crate::fault::Fault;
-use crate::wiring::unknown_session;
+use crate::sessions;
 
 /// Most characters of an agent's address in the table.
 const ADDRESS: usize = 40;
@@ -25,21 +20,7 @@ const ADDRESS: usize = 40;
 /// # Errors
 /// When there is no such session, or its transcripts can't be read.
 pub(crate) fn text(wish: &CostWish, env: &Env) -> Result<String, Fault> {
-    let places = Places::of(env);
-    let root = places.projects.parent().unwrap_or(&places.state).to_owned();
-    let project = project_key(&places.cwd);
-    let session = match &wish.session {
-        Some(id) if Uuid::try_parse(id).is_ok() => SessionId::new(id.as_str()),
-        Some(id) => return Err(unknown_session(id)),
-        None => latest(&root, &project)
-            .map_err(|error| Fault::failed(format_args!("failed to list the sessions: {error}")))?
-            .ok_or_else(|| Fault::failed("there is no session in this folder"))?,
-    };
-    let paths = SessionPaths::new(root.clone(), project, session.clone());
-    if !paths.transcript_file(&AgentId::main()).is_file() {
-        return Err(unknown_session(session.as_str()));
-    }
-    let journal = FileJournal::new(root, Locking::Leased);
+    let (paths, journal) = sessions::named(wish.session.as_deref(), env)?;
     let found = crate::block_on(async {
         let prices = |model: &str| -> Option<Price> { catalog::info(model).price };
         let read = costs(&journal, &paths, &prices).await;

@@ -19,6 +19,7 @@ use crate::args::{InputFormat, Run};
 use crate::crash::Trail;
 use crate::fault::{Fault, tell, warn};
 use crate::signals::Signals;
+use crate::telemetry::Exporter;
 use crate::trace::{self, Secrets};
 use crate::wiring::{Asked, Outset, Wired, nobody_answers, tell_without_effect, unknown_session, wire};
 
@@ -73,10 +74,22 @@ fn input(run: &Run, begins: bool) -> Result<Given, Fault> {
     }
 }
 
-async fn play(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) -> Result<u8, Fault> {
+/// Plays, and then gives the last lines of the log of agents a moment to get out.
+async fn play(mut wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) -> Result<u8, Fault> {
+    let tell = |words: &str| warn(words);
+    let exporter = wired.telemetry.take().map(|to| Exporter::start(to, Box::new(tell)));
+    wired.parts.export = exporter.as_ref().map(Exporter::export);
+    let played = perform(wired, given, home, trail).await;
+    if let Some(exporter) = exporter {
+        exporter.flush().await;
+    }
+    played
+}
+
+async fn perform(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trail) -> Result<u8, Fault> {
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
-    let Wired { parts, config, start, lasts, folders: _folders, asked, options } = wired;
+    let Wired { parts, config, start, lasts, folders: _folders, asked, options, .. } = wired;
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
     // Beside the work, which does not wait for it; it ends by itself.

@@ -13,11 +13,13 @@ mod demo;
 mod docs;
 mod fault;
 mod headless;
+mod mask;
 mod permissions;
 mod prompt;
 mod sandbox;
 mod sessions;
 mod signals;
+mod telemetry;
 mod trace;
 mod trust;
 mod wiring;
@@ -70,7 +72,7 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Cost(wish)) => print(&cost::text(wish, &environment()?)?),
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
-        Some(Command::Agents(wish)) => print(&agents::run(wish, environment()?)?),
+        Some(Command::Agents(wish)) => print(&block_on(agents::run(wish, environment()?))?),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Config(wish)) => print(&config::text(wish, environment()?)?),
         Some(Command::Completions { shell }) => {

@@ -39,6 +39,7 @@ pub(crate) fn run(command: &[OsString], env: &Env) -> Result<u8, Fault> {
         home: env.home.clone().unwrap_or_else(|| places.home.clone()),
         roots,
         scratch: Vec::new(),
+        read_only: false,
     };
     let fence = fence(&settings, &loaded.rules, &places, env);
     match command.split_first() {

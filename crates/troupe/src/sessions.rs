@@ -1,4 +1,4 @@
-//! The list of a folder's sessions: id, age, first prompt.
+//! A folder's sessions: their list with id, age and first prompt, and one of them by its id.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -7,14 +7,18 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::Value;
+use troupe_core::ids::{AgentId, SessionId};
 use troupe_core::ports::clock::Clock as _;
 use troupe_core::visible::visible;
 use troupe_engine::clock::SystemClock;
+use troupe_engine::journal::{FileJournal, Locking};
 use troupe_engine::load::project_key::project_key;
 use troupe_engine::load::{Env, Places};
-use troupe_engine::store::{Listed, list};
+use troupe_engine::store::{Listed, SessionPaths, latest, list};
+use uuid::Uuid;
 
 use crate::fault::Fault;
+use crate::wiring::unknown_session;
 
 /// Bytes of a transcript in which its first prompt is looked for.
 const HEAD: u64 = 64 * 1024;
@@ -22,6 +26,28 @@ const HEAD: u64 = 64 * 1024;
 const SHOWN: usize = 70;
 /// Sessions that are shown.
 const MOST: usize = 50;
+
+/// The session of this id in the folder, or its latest; and the journal that has it.
+///
+/// # Errors
+/// When there is no such session.
+pub(crate) fn named(id: Option<&str>, env: &Env) -> Result<(SessionPaths, FileJournal), Fault> {
+    let places = Places::of(env);
+    let root = places.projects.parent().unwrap_or(&places.state).to_owned();
+    let project = project_key(&places.cwd);
+    let session = match id {
+        Some(id) if Uuid::try_parse(id).is_ok() => SessionId::new(id),
+        Some(id) => return Err(unknown_session(id)),
+        None => latest(&root, &project)
+            .map_err(|error| Fault::failed(format_args!("failed to list the sessions: {error}")))?
+            .ok_or_else(|| Fault::failed("there is no session in this folder"))?,
+    };
+    let paths = SessionPaths::new(root.clone(), project, session.clone());
+    if !paths.transcript_file(&AgentId::main()).is_file() {
+        return Err(unknown_session(session.as_str()));
+    }
+    Ok((paths, FileJournal::new(root, Locking::Leased)))
+}
 
 /// The list as text.
 ///

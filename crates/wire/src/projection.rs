@@ -16,58 +16,13 @@ use troupe_core::state::Effect;
 use troupe_core::time::Time;
 use troupe_core::usage::Usage;
 
+use crate::due::{Due, Finished, Wanted};
 use crate::frames::{self, Sender};
 use crate::tasks::Tasks;
 use crate::waiting;
 
 /// Most ids of prompts that a frame names.
 const MOST_UUIDS: usize = 64;
-
-/// What is due.
-#[derive(Debug)]
-pub(crate) enum Due {
-    /// A frame, as it is.
-    Frame(Value),
-    /// A turn of the main agent began.
-    Began,
-    /// It ended.
-    Ended(Box<Finished>),
-    /// A prompt was read.
-    Read(InputId),
-    /// Somebody is asked.
-    Asked(Arc<Question>),
-    /// Nobody need answer any more.
-    Withdrawn(troupe_core::ids::QuestionId),
-    /// A job that no call waited for ended; a notice may follow.
-    BackgroundEnded,
-}
-
-/// A turn of the main agent that ended.
-#[derive(Clone, Debug)]
-pub(crate) struct Finished {
-    pub(crate) envelope: Envelope,
-    pub(crate) duration_ms: u64,
-    pub(crate) replies: u32,
-    pub(crate) stop: Option<Stop>,
-    pub(crate) usage: Usage,
-    pub(crate) doing: Phase,
-    pub(crate) denials: Vec<Value>,
-    /// Ids of the host's prompts that it read.
-    pub(crate) prompts: Vec<InputId>,
-    /// Who began it, when that was not a person.
-    pub(crate) origin: Option<Value>,
-}
-
-/// What the host wants to see.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Wanted {
-    /// Pieces of replies.
-    pub(crate) partial: bool,
-    /// Prompts again, once they are read.
-    pub(crate) replay: bool,
-    /// Texts and reasoning of sub-agents.
-    pub(crate) child_text: bool,
-}
 
 /// The fold.
 pub(crate) struct Projection {

@@ -12,8 +12,8 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::time::Time;
 use troupe_core::usage::Usage;
 
+use crate::due::Due;
 use crate::frames::{self, Task};
-use crate::projection::Due;
 
 /// What is told of a job as it starts.
 struct About<'a> {

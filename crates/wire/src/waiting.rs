@@ -5,8 +5,8 @@ use troupe_core::ids::AgentId;
 use troupe_core::ports::model::Fault;
 use troupe_core::time::Time;
 
+use crate::due::Due;
 use crate::frames;
-use crate::projection::Due;
 use crate::tasks::Tasks;
 
 /// The frame that tells of it, with the agent's task where it has one.

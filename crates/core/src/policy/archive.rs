@@ -37,6 +37,13 @@ pub(super) fn tar_makes(rest: &[Word]) -> bool {
         })
 }
 
+/// Whether `tar` takes files out of an archive into the folder where it runs.
+pub(super) fn tar_takes_out(rest: &[Word]) -> bool {
+    let old = rest.first().filter(|w| !w.text().starts_with('-'));
+    let takes = old.is_some_and(|w| w.text().contains('x')) || has(rest, "x", &["extract", "get"]);
+    takes && !has(rest, "CO", &["directory", "one-top-level", "to-stdout"])
+}
+
 /// The archive that `tar` makes.
 pub(super) fn tar_archive(rest: &[Word]) -> Option<Word> {
     let old = rest.first().filter(|w| !w.text().starts_with('-'));

@@ -39,6 +39,8 @@ pub enum Walls {
     Sandbox {
         /// See above.
         free: bool,
+        /// Whether the project can't be written, for an agent that is to change nothing of it.
+        holds_project: bool,
     },
     /// Nothing, since the call asks to leave the sandbox that there is.
     Left,
@@ -59,6 +61,9 @@ pub struct Simple {
     pub origin: Origin,
     /// Whether its standard input is another command's output.
     pub piped: bool,
+    /// Whether a line that ends with exit code 0 shows that this one did: it is the last, or what follows it
+    /// runs only if it did.
+    pub decides: bool,
 }
 
 /// Where a simple command was found.
@@ -195,6 +200,11 @@ impl Simple {
     /// The words as text.
     pub fn texts(&self) -> Vec<&str> {
         self.words.iter().map(Word::text).collect()
+    }
+
+    /// Whether it leaves everything as it is; see [`Command::is_read_only`].
+    pub fn only_reads(&self) -> bool {
+        readonly::only_reads(self)
     }
 
     /// Whether each word is known.

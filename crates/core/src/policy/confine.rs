@@ -6,11 +6,12 @@ use crate::access::{Access, PathUse};
 use crate::def::Writes;
 use crate::ports::tool::Place;
 
-use super::command::{Command, Simple};
+use super::command::{Command, Simple, Walls, Word};
 use super::exec::paths_of;
 use super::git;
 use super::locate::path_of_text;
 use super::readonly;
+use super::stray::stray;
 use super::target::{Deed, targets};
 use super::wrapper::{base_name, layers};
 
@@ -25,13 +26,22 @@ impl Writes {
                  git log, git diff), or with Read, Grep and Glob; say in your report what would have to be run."
                     .to_owned(),
             ),
-            (Self::Scratch, Access::Exec(command)) => project_change(command, place).map(|what| {
-                let scratch = place.scratch.first().map_or_else(
-                    || "it has no scratch folder here".to_owned(),
-                    |folder| format!("what it writes goes to {}", folder.display()),
-                );
-                format!("This agent changes nothing of the project, and {what}; {scratch}.")
-            }),
+            (Self::Scratch, Access::Exec(command)) if command.walls == Walls::Left => Some(
+                "This agent changes nothing of the project, so its commands do not leave the sandbox.".to_owned(),
+            ),
+            (Self::Scratch, Access::Exec(command)) => {
+                let shown = || {
+                    let what = project_change(command, place)?;
+                    let free = own_folder(place, |folder| format!("what it writes goes to {folder}"));
+                    Some(format!("This agent changes nothing of the project, and {what}; {free}."))
+                };
+                let hidden = || {
+                    let what = hidden_change(command, place)?;
+                    let free = own_folder(place, |folder| format!("it is free there: cd {folder} && …"));
+                    Some(format!("This agent changes nothing of the project, and {what}; {free}."))
+                };
+                shown().or_else(hidden)
+            }
             (Self::Nowhere | Self::Scratch, _) => None,
         })
     }
@@ -52,20 +62,60 @@ fn is_project(path: &Path, place: &Place) -> bool {
     !is_scratch(path, place) && place.roots.iter().any(|root| path.starts_with(root))
 }
 
+fn own_folder(place: &Place, free: impl Fn(String) -> String) -> String {
+    let folder = place.scratch.first().map(|folder| folder.display().to_string());
+    folder.map_or_else(|| "it has no scratch folder here".to_owned(), free)
+}
+
 /// What of the project a command changes, as far as its words tell.
 fn project_change(command: &Command, place: &Place) -> Option<String> {
     command.parts.iter().find_map(|part| {
         written(part, command, place).or_else(|| {
             let texts = part.texts();
-            let is_git = |words: &[&str]| words.first().is_some_and(|program| base_name(program) == "git");
-            let changes = layers(&texts)
-                .into_iter()
-                .any(|layer| is_git(layer.words) && !git::reads(layer.words) && !makes_a_copy(layer.words));
-            let here = path_of_text(".", false, part, place);
-            let elsewhere = here.is_some_and(|here| is_scratch(&paths_of(&here, command).resolved, place));
-            (changes && !elsewhere).then(|| format!("`{}` may change its repository", texts.join(" ")))
+            let changes = layers(&texts).into_iter().any(|layer| {
+                let words = &part.words[layer.start..layer.start + layer.words.len()];
+                changes_repository(words, part, command, place)
+            });
+            changes.then(|| format!("`{}` may change its repository", texts.join(" ")))
         })
     })
+}
+
+/// How a command may change the project although its words name nothing of it. Behind walls that hold the project
+/// it can't.
+fn hidden_change(command: &Command, place: &Place) -> Option<String> {
+    if matches!(command.walls, Walls::Sandbox { holds_project: true, .. }) {
+        return None;
+    }
+    if let Some(doubt) = &command.doubt {
+        return Some(format!("what the command does can't be told: {doubt}"));
+    }
+    let is_elsewhere = |part: &Simple| {
+        path_of_text(".", false, part, place).is_some_and(|here| {
+            let here = paths_of(&here, command);
+            !is_project(&here.typed, place) && !is_project(&here.resolved, place)
+        })
+    };
+    command.parts.iter().filter(|part| !is_elsewhere(part)).find_map(stray)
+}
+
+/// Whether a use of git may change a repository that is not one of the agent's own.
+fn changes_repository(words: &[Word], part: &Simple, command: &Command, place: &Place) -> bool {
+    let texts: Vec<&str> = words.iter().map(Word::text).collect();
+    let is_git = texts.first().is_some_and(|program| base_name(program) == "git");
+    if !is_git || git::reads(&texts) {
+        return false;
+    }
+    let (folders, rest) = git::folders(words);
+    // What is named elsewhere than by `-C` may be any.
+    let moved = part.assignments.iter().any(|assignment| assignment.name.starts_with("GIT_"));
+    let Some(folders) = folders.filter(|_| !moved) else { return true };
+    let spelled = folders.iter().fold(".".to_owned(), |at, step| {
+        if step.starts_with('/') { step.clone() } else { format!("{at}/{step}") }
+    });
+    let here = path_of_text(&spelled, false, part, place);
+    let is_own = here.is_some_and(|here| is_scratch(&paths_of(&here, command).resolved, place));
+    !is_own && !makes_a_copy(rest)
 }
 
 fn written(part: &Simple, command: &Command, place: &Place) -> Option<String> {
@@ -81,7 +131,13 @@ fn written(part: &Simple, command: &Command, place: &Place) -> Option<String> {
     })
 }
 
-/// What it makes is judged as a file.
-fn makes_a_copy(words: &[&str]) -> bool {
-    matches!(words.get(1), Some(&("clone" | "init" | "archive")))
+/// Whether what it makes is named, and so is judged as a file.
+fn makes_a_copy(words: &[Word]) -> bool {
+    let operands = words.iter().skip(1).filter(|word| !word.text().starts_with('-')).count();
+    match words.first().map(Word::text) {
+        Some("clone") => operands > 1,
+        Some("init") => operands > 0,
+        Some("archive") => !words.iter().any(|word| word.text().starts_with("-o")),
+        _ => false,
+    }
 }

@@ -116,7 +116,9 @@ pub(super) fn judge(
         notes.add_access(call.tool, access, &next);
         let waved = match access {
             _ if waved == Waved::ByGatekeeper => Some(None),
-            Access::Exec(command) => (command.walls == Walls::Sandbox { free: true }).then_some(None),
+            Access::Exec(command) => {
+                matches!(command.walls, Walls::Sandbox { free: true, .. }).then_some(None)
+            }
             _ => allowed.map(Some),
         };
         if let Some(rule) = waved {

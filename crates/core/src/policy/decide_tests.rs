@@ -19,6 +19,7 @@ fn place() -> Place {
         home: "/home/ann".into(),
         roots: vec!["/home/ann/p".into()],
         scratch: vec![],
+        read_only: false,
     }
 }
 
@@ -99,7 +100,10 @@ fn the_table_of_walls() {
         Access::Exec(command) => Access::Exec(Box::new(Command { walls, ..*command })),
         other => other,
     };
-    let (free, held) = (Walls::Sandbox { free: true }, Walls::Sandbox { free: false });
+    let (free, held) = (
+        Walls::Sandbox { free: true, holds_project: false },
+        Walls::Sandbox { free: false, holds_project: false },
+    );
     let deny = [("Bash(make *)", Behaviour::Deny)];
     let ask = [("Bash(make *)", Behaviour::Ask)];
     type Row<'a> = (&'a [(&'a str, Behaviour)], &'a str, Mode, [&'a str; 4]);

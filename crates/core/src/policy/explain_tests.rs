@@ -26,7 +26,13 @@ fn of(rules: &[(&str, Behaviour)], mode: Mode, access: Access) -> Explanation {
         let location = Location { source: "/p/.troupe/settings.json".into(), position };
         let _ = all.add_from(text, *behaviour, Scope::Project, PathBuf::from("/p"), Some(location));
     }
-    let place = Place { cwd: "/p".into(), home: "/h".into(), roots: vec!["/p".into()], scratch: vec![] };
+    let place = Place {
+        cwd: "/p".into(),
+        home: "/h".into(),
+        roots: vec!["/p".into()],
+        scratch: vec![],
+        read_only: false,
+    };
     explain(&all, mode, &Judged { tool: "Bash", input: &json!({}), access: &[access], place: &place })
 }
 
@@ -65,7 +71,7 @@ fn the_mode_and_the_walls_are_reasons() {
     assert_eq!(bypass.reason, "the mode bypassPermissions allows it");
     let edits = of(&[], Mode::AcceptEdits, line(&["mkdir a"], Walls::None));
     assert_eq!(edits.parts[0].reason, "the mode acceptEdits allows it");
-    let boxed = of(&[], Mode::Default, line(&["make"], Walls::Sandbox { free: true }));
+    let boxed = of(&[], Mode::Default, line(&["make"], Walls::Sandbox { free: true, holds_project: false }));
     assert_eq!(boxed.parts[0].reason, "the sandbox stands around it");
     assert_eq!(boxed.verdict.decision(), Decision::Allow);
     let planning = of(&[], Mode::Plan, Access::Write(PathUse::new("/p/a".into())));

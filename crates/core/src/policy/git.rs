@@ -238,6 +238,33 @@ fn after_globals<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     }
 }
 
+/// The folders that `-C` names before the sub-command, each from the one before, and the words from the sub-command
+/// on. No folders where another option says which repository is meant, or only the shell knows.
+pub(super) fn folders(words: &[Word]) -> (Option<Vec<String>>, &[Word]) {
+    let mut folders = Some(Vec::new());
+    let mut rest = words.get(1..).unwrap_or_default();
+    loop {
+        match rest {
+            [option, folder, after @ ..] if option.text() == "-C" => {
+                folders = folders.zip(folder.value.clone()).map(|(mut all, folder): (Vec<String>, _)| {
+                    all.push(folder);
+                    all
+                });
+                rest = after;
+            }
+            [option, _, after @ ..] if option.text() == "-c" => rest = after,
+            [option, after @ ..] if option.text().starts_with('-') => {
+                let moves = ["--git-dir", "--work-tree", "--namespace"];
+                if moves.iter().any(|name| option.text().starts_with(name)) {
+                    folders = None;
+                }
+                rest = after;
+            }
+            _ => return (folders, rest),
+        }
+    }
+}
+
 /// Whether a `git` command only reads.
 pub(super) fn reads(words: &[&str]) -> bool {
     let Some(rest) = after_globals(words) else { return false };

@@ -2,6 +2,7 @@
 //!
 //! [`decide`] is the door, [`explain`] the same with its reasons. A shell command arrives parsed, as [`Command`].
 
+mod allowance;
 mod archive;
 mod bounds;
 mod cd;
@@ -29,11 +30,13 @@ mod pattern;
 mod power;
 mod protect;
 mod question;
+mod readers;
 mod readonly;
 mod rule;
 mod scope;
 mod scratch;
 mod script;
+mod stray;
 mod suggest;
 mod target;
 mod unfold;

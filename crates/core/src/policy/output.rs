@@ -30,6 +30,7 @@ const OUTPUTS: &[(&[&str], &str, &[&str])] = &[
     (&["strace", "ltrace"], "o", &["output"]),
     (&["git"], "", &["output", "output-directory"]),
     (&["csplit"], "f", &["prefix"]),
+    (&["mktemp"], "p", &[]),
     (&["ssh-keygen"], "f", &[]),
     (&["kubectl"], "", &["output-directory"]),
 ];

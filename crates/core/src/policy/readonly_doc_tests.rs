@@ -11,7 +11,7 @@ fn document() -> String {
         "# Commands that need no rule\n\n\
          What only reads is allowed in every mode that asks at all but `micro`, as long as nothing but these options\n\
          is used, each file lies in the workspace, nothing is redirected to a file and no variable is set in front.\n\
-         Deny and ask rules come first. Made from `core/src/policy/readonly.rs` and `git.rs`; a test compares them.\n\n\
+         Deny and ask rules come first. Made from `core/src/policy/readers.rs` and `git.rs`; a test compares them.\n\n\
          Letters in brackets take a value, and so do long options that end in `=`.\n\n\
          | program | letters | long options | operands |\n|---|---|---|---|\n",
     );

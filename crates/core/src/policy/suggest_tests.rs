@@ -17,7 +17,13 @@ fn access(parts: &[&str]) -> Access {
 }
 
 fn with<T>(parts: &[&str], act: impl FnOnce(&Judged<'_>) -> T) -> T {
-    let place = Place { cwd: "/p".into(), home: "/h".into(), roots: vec!["/p".into()], scratch: vec![] };
+    let place = Place {
+        cwd: "/p".into(),
+        home: "/h".into(),
+        roots: vec!["/p".into()],
+        scratch: vec![],
+        read_only: false,
+    };
     act(&Judged { tool: "Bash", input: &json!({}), access: &[access(parts)], place: &place })
 }
 

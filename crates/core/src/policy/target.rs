@@ -231,6 +231,11 @@ pub(super) fn targets(part: &Simple, place: &Place) -> Vec<Target> {
     found
 }
 
+/// Whether a program writes, moves or removes its operands.
+pub(super) fn is_writer(program: &str) -> bool {
+    WRITERS.iter().any(|writer| writer.name == base_name(program))
+}
+
 fn is_remover(program: &str) -> bool {
     let shape = WRITERS.iter().find(|writer| writer.name == base_name(program)).map(|writer| writer.shape);
     matches!(shape, Some(Shape::Removes | Shape::Moves))
@@ -307,6 +312,16 @@ fn of_words(words: &[Word], part: &Simple, place: &Place, found: &mut Vec<Target
         "tar" | "bsdtar" | "gtar" => {
             if let Some(archive) = tar_archive(rest) {
                 push(Deed::Write, &archive);
+            }
+        }
+        "mktemp" => {
+            let into = rest.iter().any(|w| w.text() == "-t" || is_long(w.text(), &["tmpdir"]));
+            let folder = outputs(&name, rest);
+            for word in operands(rest, "p").into_iter().filter(|_| !into && folder.is_empty()) {
+                push(Deed::Write, word);
+            }
+            for word in rest.iter().filter(|word| word.text().starts_with("--tmpdir=")) {
+                push(Deed::Write, &tail(word, "--tmpdir=".len()));
             }
         }
         // The second operand is written.
@@ -396,7 +411,7 @@ impl Writer {
 }
 
 /// Words that are no options, and no values of those whose letters are given.
-fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
+pub(super) fn operands<'w>(rest: &'w [Word], values: &str) -> Vec<&'w Word> {
     operands_or_stdin(rest, values).into_iter().filter(|word| word.text() != "-").collect()
 }
 

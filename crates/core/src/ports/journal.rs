@@ -44,6 +44,15 @@ pub enum Found {
     Repaired(String),
 }
 
+/// The first and the last line of a journal, each a record of its own or the end of one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ends {
+    /// The first.
+    pub first: Map<String, Value>,
+    /// The last.
+    pub last: Map<String, Value>,
+}
+
 /// Why a journal did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -92,4 +101,10 @@ pub trait Journal: Send + Sync {
 
     /// All that stands after position `after`. A journal that doesn't exist is empty.
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>>;
+
+    /// The first and the last line, without what stands between. None where they can't be had for less than reading
+    /// everything, and where what stands there is not a whole line of ours.
+    fn ends<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }

@@ -148,6 +148,16 @@ pub enum SpawnError {
         /// What there is.
         known: Vec<String>,
     },
+    /// There is a definition, and something that it needs is missing.
+    #[error("no agent of type `{name}` can be started: {why}; there are: {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    Unavailable {
+        /// What was asked for.
+        name: String,
+        /// What is missing.
+        why: String,
+        /// What there is.
+        known: Vec<String>,
+    },
     /// The agents nest too deep.
     #[error("agents may nest {most} deep, and this one is at that depth: do the work yourself")]
     TooDeep {
@@ -233,9 +243,6 @@ pub trait Supervisor: Send + Sync {
     /// # Errors
     /// [`JobError`].
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError>;
-
-    /// Marks the end of a background job as told, so that no notice follows.
-    fn mark_told(&self, owner: &AgentId, id: &JobId);
 
     /// Tells the owner of a running job something, at its next safe point.
     ///

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::access::Access;
 use crate::block::Block;
 use crate::ids::{AgentId, CallId};
+use crate::policy::Command;
 use crate::ports::supervisor::Supervisor;
 use crate::state::{AgentState, Effect};
 use crate::{BoxFuture, CancellationToken};
@@ -35,6 +36,8 @@ pub struct Place {
     /// Files and folders of the harness that the agent may write unasked, also while it plans: its plan, its
     /// scratch folder. Rules that deny or ask hold for them too.
     pub scratch: Vec<PathBuf>,
+    /// Whether the agent is to change nothing in the roots, so that walls around its commands hold them too.
+    pub read_only: bool,
 }
 
 /// All that a call gets. Seven fields, and it stays so.
@@ -194,6 +197,11 @@ pub trait Tool: Send + Sync {
     /// lack of progress.
     fn waits(&self, _input: &Value) -> bool {
         false
+    }
+
+    /// A line as data, from a tool that runs lines of a shell. Pure.
+    fn parsed(&self, _line: &str) -> Option<Command> {
+        None
     }
 
     /// The call in a person's words.

@@ -18,5 +18,7 @@ pub use repeat::reminder_due;
 pub const ACTIVITY: &str = include_str!("activity.md");
 /// What an agent is asked that ended without a report (X4).
 pub const REPORT: &str = include_str!("report.md");
+/// What an agent is told before the last request that its limits allow; `{limit}` is which (F205).
+pub const WRAP_UP: &str = include_str!("wrap_up.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");

@@ -11,9 +11,10 @@ use crate::inbox::Control;
 use crate::store::StoreError;
 
 impl Actor {
-    /// Takes the content that may be read now.
+    /// Takes the content that may be read now. Calls that are open come first: what they tell need not be told again,
+    /// and what is urgent has them let go.
     pub(super) async fn absorb(&mut self) -> Result<(), Halt> {
-        if self.drain.is_empty() {
+        if self.drain.is_empty() || !self.transcript().open_calls().is_empty() {
             return Ok(());
         }
         let step = next_step(self.transcript(), &self.left());

@@ -201,6 +201,7 @@ impl Actor {
                 self.tell_of_plan_mode().await?;
                 self.tell_of_agents().await?;
                 self.repeat_reminder().await?;
+                self.ask_to_wrap_up().await?;
                 self.sample().await?;
             }
             // What can't be made in time is answered without.
@@ -234,7 +235,7 @@ impl Actor {
             Step::Yield(_) | Step::Done
                 if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}
             Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
-                return Ok(Next::Ended(reason));
+                return Ok(Next::Ended(self.end_at_limit(reason)));
             }
             Step::Done if !self.row.header.resident => return Ok(Next::Ended(EndReason::Done)),
             Step::Yield(_) | Step::Done => self.rest().await?,
@@ -329,7 +330,7 @@ impl Actor {
             {
                 again.push(made.clone());
             } else {
-                let found = lost::agent_of(&self.shared, &call).await;
+                let found = lost::agent_of(&self.shared, self.me(), self.transcript(), &call).await;
                 let text = found.map_or_else(|| LOST.to_owned(), |found| format!("{LOST}\n{found}"));
                 self.answer(&call, &text).await?;
             }

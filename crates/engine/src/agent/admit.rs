@@ -155,7 +155,7 @@ impl Actor {
         at: usize,
         mut ruled: Ruled,
     ) -> Result<(), Halt> {
-        self.book_ruling(&mut ruled);
+        self.book_ruling(&mut ruled).await;
         self.count_ruling(&ruled.ruling);
         let decided = batch.asked[at].take();
         // In another mode, that the person chose meanwhile, its word is nothing.

@@ -8,6 +8,7 @@ use tokio::task::Id;
 use troupe_core::block::{Block, Blocks};
 use troupe_core::entry::Body;
 use troupe_core::event::{EventKind, Phase};
+use troupe_core::ids::JobId;
 use troupe_core::ports::tool::{Reporter, ToolCx, ToolOutput};
 use troupe_core::schedule::{Progress, ready};
 use troupe_core::transcript::OpenCall;
@@ -17,7 +18,9 @@ use super::batch::{Batch, Told};
 use super::gate::Ready;
 use super::limited;
 use super::watch::Alarm;
-use crate::supervisor::door::Door;
+use crate::store::end_in;
+use crate::supervisor::door::{Door, agent_id};
+use crate::supervisor::notice;
 
 /// How long calls that were told to end may take, before they are dropped.
 const GRACE: Duration = Duration::from_secs(6);
@@ -117,7 +120,12 @@ impl Actor {
         let ready = Arc::unwrap_or_clone(ready);
         let call = batch.calls[at].id.clone();
         let input = batch.passed[at].changed.then(|| ready.input.clone());
-        self.record(Body::Started { call: call.clone(), input, job: None }).await?;
+        let job = ready.tool.spawns().then(|| {
+            let agent = agent_id(&self.shared);
+            self.row.promise(call.clone(), agent.clone());
+            JobId::new(agent.as_str())
+        });
+        self.record(Body::Started { call: call.clone(), input, job }).await?;
         self.set_off(batch, at, ready);
         Ok(())
     }
@@ -209,7 +217,12 @@ impl Actor {
         let blocks: Blocks =
             Arc::from([Block::ToolResult { id: call.clone(), content, is_error: output.is_error }]);
         let data = output.data.map(Arc::new);
+        let told = data.as_deref().and_then(end_in);
         self.record(Body::Result { call, blocks, data, effects: output.effects }).await?;
+        // Not before: until the result stands there, the notice has to.
+        if let Some((job, run)) = told {
+            notice::is_known(&self.shared, &self.row, &job, run);
+        }
         Ok(())
     }
 
@@ -220,7 +233,7 @@ impl Actor {
         while let Ok(Some(told)) = tokio::time::timeout_at(deadline, batch.tasks.join_next_with_id()).await {
             match told {
                 Ok((_, Told::Answered(..) | Told::Ruled(..) | Told::Settled(_))) => {}
-                Ok((_, Told::Classified(_, mut ruled))) => self.book_ruling(&mut ruled),
+                Ok((_, Told::Classified(_, mut ruled))) => self.book_ruling(&mut ruled).await,
                 told => self.told(&mut batch, told).await?,
             }
         }

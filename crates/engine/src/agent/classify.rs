@@ -156,8 +156,8 @@ impl Actor {
     }
 
     /// Books what judging a call cost.
-    pub(super) fn book_ruling(&self, ruled: &mut Ruled) {
-        ruled.answer.book(&self.shared, &self.row.account);
+    pub(super) async fn book_ruling(&self, ruled: &mut Ruled) {
+        ruled.answer.book(&self.shared, self.me(), &self.row.account, CLASSIFIER).await;
     }
 
     /// Counts a ruling; what a person may want to know of it is told.

@@ -153,11 +153,14 @@ impl Actor {
                         self.heard(&mut watch, &delta);
                         fold.apply(&delta);
                     }
-                    Some(Err(error)) => return Ok(Err(error)),
+                    Some(Err(error)) => {
+                        self.book_unplaced(fold.cut().usage, 0, SUMMARY).await;
+                        return Ok(Err(error));
+                    }
                     None => {
                         let reply = fold.finish();
                         let api_ms = self.shared.parts.clock.now().since(asked);
-                        self.book(&reply, api_ms);
+                        self.book_unplaced(reply.usage, api_ms, SUMMARY).await;
                         return Ok(Ok(reply));
                     }
                 },

@@ -1,5 +1,5 @@
-//! The end of an agent's run as its owner is to trust it: asked for a report where there is none, warned and ended
-//! where it goes round in circles, and with what it can be checked by (X4, F005).
+//! The end of an agent's run as its owner is to trust it: asked for a report where there is none or where a limit is
+//! near, warned and ended where it goes round in circles, and with what it can be checked by (X4, F005, F205).
 
 use std::sync::Arc;
 
@@ -8,11 +8,12 @@ use troupe_core::budget::Left;
 use troupe_core::entry::{Body, Origin, Stop};
 use troupe_core::ids::InputId;
 use troupe_core::outcome::{EndReason, Evidence};
-use troupe_core::prompt::{REPORT, reminder};
+use troupe_core::prompt::{REPORT, WRAP_UP, reminder};
 use troupe_core::repeats::Due;
 use troupe_core::transcript::Transcript;
 
 use super::actor::{Actor, Halt};
+use crate::supervisor::account::{Over, Spent};
 
 impl Actor {
     /// Whether the agent is about to end without a word, and may still be asked for one.
@@ -32,9 +33,67 @@ impl Actor {
         Ok(())
     }
 
+    /// The limit that leaves room for one more request and no other. An agent that a person can speak to has none, nor
+    /// has one that has said nothing yet in this run.
+    pub(super) fn near_limit(&self) -> Option<(EndReason, Option<Over>)> {
+        let transcript = self.transcript();
+        if self.row.header.resident || transcript.turn_replies() == 0 {
+            return None;
+        }
+        let usage = transcript.last_usage();
+        let cost_usd = self.known_info().price.map_or(0.0, |price| price.of(&usage));
+        let last = Spent { tokens: usage.total(), cost_usd };
+        if let Some((reason, over)) = self.row.account.near(last) {
+            return Some((reason, Some(over)));
+        }
+        (self.left().turns == Some(1)).then_some((EndReason::MaxTurns, None))
+    }
+
+    /// Asks for a closing report where the request that comes is the last that a limit allows, once a run (F205).
+    pub(super) async fn ask_to_wrap_up(&mut self) -> Result<(), Halt> {
+        if self.wraps_up().is_some() {
+            return Ok(());
+        }
+        let Some((reason, _)) = self.near_limit() else { return Ok(()) };
+        let limit = match reason {
+            EndReason::MaxCost => "money",
+            EndReason::MaxTurns => "turns",
+            _ => "tokens",
+        };
+        let blocks = Arc::from([Block::text(reminder(&WRAP_UP.replace("{limit}", limit)))]);
+        let cause = Some(self.wrap_up_cause(&reason));
+        self.record(Body::User { blocks, from: Origin::System, cause, starts_turn: false }).await?;
+        Ok(())
+    }
+
+    /// The reason of an end. Where it was asked for a closing report, the limit ended it, and not its work; in its last
+    /// turn an agent ends within its limit, and [`Self::wrap_up_remark`] says that it was asked.
+    pub(super) fn end_at_limit(&self, reason: EndReason) -> EndReason {
+        let limit =
+            self.wraps_up().filter(|limit| reason == EndReason::Done && *limit != EndReason::MaxTurns);
+        limit.unwrap_or(reason)
+    }
+
+    /// What its owner is to know of an end by itself in the last turn.
+    pub(super) fn wrap_up_remark(&self, reason: &EndReason) -> Option<String> {
+        let asked = *reason == EndReason::Done && self.wraps_up() == Some(EndReason::MaxTurns);
+        asked.then(|| {
+            "it was in its last turn and was asked for a closing report: not all may be done".to_owned()
+        })
+    }
+
+    /// The limit for which a closing report was asked for in this run.
+    fn wraps_up(&self) -> Option<EndReason> {
+        let limits = [EndReason::MaxTokens, EndReason::MaxCost, EndReason::MaxTurns];
+        limits.into_iter().find(|reason| self.transcript().has_read(&self.wrap_up_cause(reason)))
+    }
+
+    fn wrap_up_cause(&self, reason: &EndReason) -> InputId {
+        InputId::new(format!("wrap-up-{}-{}", reason.word(), self.transcript().ends()))
+    }
+
     fn report_cause(&self) -> InputId {
-        let ends = self.transcript().entries().iter().filter(|entry| matches!(entry.body, Body::Closed(_)));
-        InputId::new(format!("report-{}", ends.count()))
+        InputId::new(format!("report-{}", self.transcript().ends()))
     }
 
     /// Warns an agent that does the same again and again.

@@ -228,7 +228,7 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place 
     if state.mode == Mode::Plan {
         scratch.extend_from_slice(plan);
     }
-    Place { cwd, home: config.home.clone(), roots, scratch }
+    Place { cwd, home: config.home.clone(), roots, scratch, read_only: !writes.is_anywhere() }
 }
 
 /// A call that never got as far as being made; readers of the ecosystem know the tag.

@@ -7,10 +7,12 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use troupe_core::CancellationToken;
 use troupe_core::fold::{Fold, Reply};
+use troupe_core::ids::AgentId;
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::model::{Delta, Model, ModelInfo, Request};
 use troupe_core::usage::Usage;
 
+use crate::store::ledger::{self, Booked};
 use crate::supervisor::Shared;
 use crate::supervisor::account::Account;
 
@@ -24,15 +26,46 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// Books what it cost, once.
-    pub(crate) fn book(&mut self, shared: &Shared, account: &Account) {
+    /// Books what it cost on an agent's account, once. `what` it was for is a word for people.
+    pub(crate) async fn book(
+        &mut self,
+        shared: &Shared,
+        agent: &AgentId,
+        account: &Account,
+        what: &'static str,
+    ) {
         let usage = std::mem::take(&mut self.usage);
+        let unplaced = Unplaced { agent, what, info: &self.info, usage, api_ms: self.api_ms };
+        unplaced.book(shared, account).await;
+    }
+}
+
+/// A request without a place in the transcript.
+pub(super) struct Unplaced<'a> {
+    /// Whose it is.
+    pub(super) agent: &'a AgentId,
+    /// What it was for, in a word for people.
+    pub(super) what: &'static str,
+    pub(super) info: &'a ModelInfo,
+    pub(super) usage: Usage,
+    pub(super) api_ms: u64,
+}
+
+impl Unplaced<'_> {
+    /// Books it, and writes it into the ledger, since no transcript tells a later process of it.
+    pub(super) async fn book(self, shared: &Shared, account: &Account) {
+        let Self { agent, what, info, usage, api_ms } = self;
         if usage.total() == 0 {
             return;
         }
-        let cost = self.info.price.map_or(0.0, |price| price.of(&usage));
+        let cost = info.price.map_or(0.0, |price| price.of(&usage));
         account.book(&usage, cost);
-        shared.book(|totals| totals.book(&self.info, &usage, cost, self.api_ms));
+        shared.book(|totals| totals.book(info, &usage, cost, api_ms));
+        let at = shared.parts.clock.now();
+        let booked = Booked { agent: agent.clone(), what, model: info.id.clone(), usage, at };
+        if let Err(error) = ledger::write(&*shared.parts.journal, &shared.paths, &booked).await {
+            tracing::warn!(%error, %agent, what, "a later process will not know what this request cost");
+        }
     }
 }
 

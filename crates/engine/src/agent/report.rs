@@ -16,7 +16,7 @@ use troupe_core::verdict;
 
 use super::actor::Actor;
 use crate::store::StoreError;
-use crate::supervisor::account::{Account, Over};
+use crate::supervisor::account::{Account, Over, Spent};
 
 /// How long an ending agent waits for its own jobs to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -46,16 +46,17 @@ impl Run {
 }
 
 impl Actor {
-    /// Takes up the count of a run that an earlier process began.
-    pub(crate) fn restore_run(&mut self) {
+    /// Takes up the count of a run that an earlier process began. `spent` says what it and those below it spent from
+    /// a moment on.
+    pub(crate) fn restore_run(&mut self, spent: impl FnOnce(Time) -> Spent) {
         let mut run = Run::begin(&*self.shared.parts.clock, &self.row.account);
-        run.cost_before = 0.0;
         let entries = self.transcript().entries();
         let from =
             entries.iter().rposition(|entry| matches!(entry.body, Body::Closed(_))).map_or(0, |at| at + 1);
         if let Some(first) = entries.get(from) {
             run.started = first.at;
         }
+        run.cost_before -= spent(run.started).cost_usd;
         for entry in &entries[from..] {
             let Body::Assistant { blocks, stop, usage, .. } = &entry.body else { continue };
             run.requests += 1;
@@ -119,11 +120,13 @@ impl Actor {
         let transcript = self.transcript();
         let spent = self.row.account.spent().cost_usd;
         let run = self.run.as_ref();
-        let remarks = if self.def.verdict && reason == EndReason::Done {
-            verdict::remarks(transcript)
+        let mut remarks = if self.def.verdict && reason == EndReason::Done {
+            let parsed = |line: &str| self.pool.iter().find_map(|tool| tool.parsed(line)).unwrap_or_default();
+            verdict::remarks(transcript, parsed)
         } else {
             Vec::new()
         };
+        remarks.extend(self.wrap_up_remark(&reason));
         Envelope {
             ending,
             error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),
@@ -167,7 +170,7 @@ impl Actor {
         for job in &jobs {
             self.shared.jobs.stop(&job.id);
             // Nobody is left to be told.
-            self.shared.jobs.mark_told(self.me(), &job.id);
+            self.shared.jobs.mark_told(self.me(), &job.id, job.run);
         }
         let ends =
             futures_util::future::join_all(jobs.iter().map(troupe_core::ports::supervisor::Job::ended));
@@ -183,17 +186,22 @@ fn limit_in_words(reason: &EndReason, actor: &Actor) -> Option<String> {
     let account = &actor.row.account;
     let limits = account.limits();
     let whose = |over: Over| if over.above { " of an agent above it, all below it together" } else { "" };
+    let reached = |over: Option<Over>| {
+        let near = || actor.near_limit().and_then(|(_, over)| over);
+        let near = || near().map(|over| ("Gave its closing report before it reached the", over));
+        over.map(|over| ("Reached", over)).or_else(near)
+    };
     match reason {
         EndReason::MaxTurns => {
             Some(format!("Reached maximum number of turns ({})", limits.turns.unwrap_or(0)))
         }
-        EndReason::MaxCost => account.over_cost().map(|over| {
+        EndReason::MaxCost => reached(account.over_cost()).map(|(reached, over)| {
             let limit = over.limits.cost_usd.unwrap_or(0.0);
-            format!("Reached maximum budget (${limit}){}; spent ${:.4}", whose(over), over.spent.cost_usd)
+            format!("{reached} maximum budget (${limit}){}; spent ${:.4}", whose(over), over.spent.cost_usd)
         }),
-        EndReason::MaxTokens => account.over_tokens().map(|over| {
+        EndReason::MaxTokens => reached(account.over_tokens()).map(|(reached, over)| {
             let limit = over.limits.tokens.unwrap_or(0);
-            format!("Reached maximum number of tokens ({limit}){}; used {}", whose(over), over.spent.tokens)
+            format!("{reached} maximum number of tokens ({limit}){}; used {}", whose(over), over.spent.tokens)
         }),
         EndReason::NoProgress => {
             let (tool, times) = actor.repeats.worst();

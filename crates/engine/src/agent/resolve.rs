@@ -101,7 +101,13 @@ mod tests {
         std::fs::create_dir(root.join("ws")).unwrap();
         symlink("../out/secret", root.join("ws/sink")).unwrap();
         let ws = root.join("ws");
-        let place = Place { cwd: ws.clone(), home: root.clone(), roots: vec![ws.clone()], scratch: vec![] };
+        let place = Place {
+            cwd: ws.clone(),
+            home: root.clone(),
+            roots: vec![ws.clone()],
+            scratch: vec![],
+            read_only: false,
+        };
         let mut rules = Rules::default();
         rules.add("Bash(cat *)", Behaviour::Allow, Scope::Project, ws.clone()).unwrap();
         let deny = format!("Read(/{}/**)", root.join("out").display());

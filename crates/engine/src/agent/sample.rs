@@ -10,8 +10,10 @@ use troupe_core::event::{EventKind, Phase};
 use troupe_core::fold::{Fold, Reply};
 use troupe_core::ids::{CallId, MessageId};
 use troupe_core::ports::model::{Delta, Fault, Message, ModelError, Request};
+use troupe_core::usage::Usage;
 
 use super::actor::{Actor, Halt};
+use super::inquiry::Unplaced;
 use super::watch::Alarm;
 
 /// Output tokens that a reply may have, where the model allows it.
@@ -130,15 +132,11 @@ impl Actor {
         let shown = fold.has_shown();
         let reply = fold.cut();
         // A provider that began to answer has counted what it read.
-        if reply.usage.total() > 0 {
-            self.book(&reply, 0);
-        }
-        if !shown {
+        if !shown || reply.blocks.is_empty() {
+            self.book_unplaced(reply.usage, 0, "cut").await;
             return Ok(());
         }
-        if reply.blocks.is_empty() {
-            return Ok(());
-        }
+        self.book(reply.usage, 0);
         let body = Body::Assistant {
             message: self.message_id(reply.message),
             model: reply.model,
@@ -151,7 +149,6 @@ impl Actor {
     }
 
     async fn reply(&mut self, reply: Reply, api_ms: u64) -> Result<(), Halt> {
-        self.book(&reply, api_ms);
         self.compactions = 0;
         self.too_long = false;
         let refused = reply.stop == Stop::Refusal;
@@ -165,9 +162,11 @@ impl Actor {
             run.tool_uses += u32::try_from(calls).unwrap_or(u32::MAX);
         }
         if full && self.can_compact() {
+            self.book_unplaced(reply.usage, api_ms, "full").await;
             self.too_long = true;
             return Ok(());
         }
+        self.book(reply.usage, api_ms);
         let body = Body::Assistant {
             message: self.message_id(reply.message),
             model: reply.model,
@@ -187,11 +186,18 @@ impl Actor {
         Ok(())
     }
 
-    pub(super) fn book(&mut self, reply: &Reply, api_ms: u64) {
+    /// Books a request without a place in the transcript; `what` it was for is a word for people.
+    pub(super) async fn book_unplaced(&mut self, usage: Usage, api_ms: u64, what: &'static str) {
         let info = self.info().clone();
-        let cost = info.price.map_or(0.0, |price| price.of(&reply.usage));
-        self.row.account.book(&reply.usage, cost);
-        self.shared.book(|totals| totals.book(&info, &reply.usage, cost, api_ms));
+        let unplaced = Unplaced { agent: self.me(), what, info: &info, usage, api_ms };
+        unplaced.book(&self.shared, &self.row.account).await;
+    }
+
+    fn book(&mut self, usage: Usage, api_ms: u64) {
+        let info = self.info().clone();
+        let cost = info.price.map_or(0.0, |price| price.of(&usage));
+        self.row.account.book(&usage, cost);
+        self.shared.book(|totals| totals.book(&info, &usage, cost, api_ms));
     }
 
     fn message_id(&self, given: Option<MessageId>) -> MessageId {

@@ -3,42 +3,75 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-use troupe_core::access::Access;
 use troupe_core::agent_list::{AgentList, IN_TOOL};
 use troupe_core::block::Block;
-use troupe_core::def::AgentDef;
+use troupe_core::def::{AgentDef, Source};
 use troupe_core::entry::{Body, Origin};
-use troupe_core::policy::{Judged, Mode, Verdict, decide};
+use troupe_core::event::{EventKind, Notice};
+use troupe_core::not_yet;
 use troupe_core::ports::tool::{Place, Tool};
 use troupe_core::prompt::reminder_due;
+use troupe_core::starts::Starts;
+use troupe_core::visible::visible;
 
 use super::actor::{Actor, Halt};
+use crate::starting;
 use crate::supervisor::Shared;
 
-/// The agent types that an agent with this pool may start; none where it can't start any.
-pub(crate) fn agent_list(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Option<AgentList> {
+/// The agent types that an agent with this pool may start, of those that it `starts`; none where it can't start any.
+pub(crate) fn agent_list(
+    shared: &Shared,
+    def: &AgentDef,
+    starts: &Starts,
+    pool: &[Arc<dyn Tool>],
+) -> Option<AgentList> {
     let tool = pool.iter().find(|tool| tool.spawns())?;
     let rules = shared.rules(def.allowed.as_deref());
     let config = &shared.config.place;
-    let place =
-        Place { cwd: config.cwd.clone(), home: config.home.clone(), roots: Vec::new(), scratch: Vec::new() };
-    let is_denied = |agent: &str| {
-        let access = [Access::Spawn { agent: agent.to_owned() }];
-        let call = Judged { tool: &tool.spec().name, input: &Value::Null, access: &access, place: &place };
-        matches!(decide(&rules, Mode::BypassPermissions, &call), Verdict::Deny(_))
+    let place = Place {
+        cwd: config.cwd.clone(),
+        home: config.home.clone(),
+        roots: Vec::new(),
+        scratch: Vec::new(),
+        read_only: false,
     };
-    Some(AgentList::new(&shared.catalogue(), def, is_denied))
+    let is_denied = |agent: &str| starting::is_denied(&rules, &place, &**tool, agent);
+    Some(AgentList::new(&shared.catalogue(), starts, is_denied))
 }
 
 impl Actor {
+    /// What of the definition comes to nothing, for people; of each line once a session.
+    pub(crate) fn comes_to_nothing(&self) -> Vec<String> {
+        let def = &self.def;
+        // A fork's is its parent's.
+        if def.source == Source::BuiltIn || self.row.header.fork.is_some() {
+            return Vec::new();
+        }
+        let tools = &self.shared.parts.tools;
+        let unknown = def.tools.unknown(|name| tools.iter().any(|tool| *tool.spec().name == *name));
+        let unknown = (!unknown.is_empty())
+            .then(|| format!("it names tools that there are none of: {}", unknown.join(", ")));
+        let lines = not_yet::ignored_words(def).into_iter().chain(unknown);
+        let lines = lines.map(|line| visible(&format!("agent type {}: {line}", def.name)));
+        lines.filter(|line| self.shared.is_new(line)).collect()
+    }
+
+    /// Tells it.
+    pub(crate) fn tell_what_comes_to_nothing(&self) {
+        for line in self.comes_to_nothing() {
+            self.say(EventKind::Notice(Notice::Warning(line)));
+        }
+    }
+
     /// Tells the model of the agent types, as far as it does not know.
     pub(super) async fn tell_of_agents(&mut self) -> Result<(), Halt> {
         let stands_in_tool = self.rendered.tools.iter().any(|tool| tool.description.contains(IN_TOOL));
         if stands_in_tool || self.row.header.fork.is_some() {
             return Ok(());
         }
-        let Some(list) = agent_list(&self.shared, &self.def, &self.pool) else { return Ok(()) };
+        let Some(list) = agent_list(&self.shared, &self.def, &self.row.starts, &self.pool) else {
+            return Ok(());
+        };
         let Some((listed, text)) = list.due(self.transcript()) else { return Ok(()) };
         self.tell(text, Origin::AgentList(listed)).await
     }

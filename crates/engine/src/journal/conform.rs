@@ -98,6 +98,42 @@ async fn what_others_append_and_what_is_torn_moves_nobody() {
     assert_eq!(found[3], Found::Record(2, record(2)), "the next record begins a line of its own");
 }
 
+// proves: E7
+#[tokio::test]
+async fn the_ends_of_a_file_are_whole_lines_of_ours_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = FileJournal::new(folder.path().into(), Locking::Leased);
+    let a = key("a");
+    let one = |n| Record(record(n).0.into_iter().take(1).collect());
+    assert_eq!(journal.ends(&a).await.unwrap(), None, "there is no file");
+    let ends = async |journal: &FileJournal| {
+        let ends = journal.ends(&key("a")).await.unwrap()?;
+        let text = |line: &serde_json::Map<String, serde_json::Value>| line["n"].to_string();
+        Some((text(&ends.first), text(&ends.last)))
+    };
+    let whole = |first: &str, last: &str| Some((first.to_owned(), last.to_owned()));
+    journal.append(&a, None, one(1)).await.unwrap();
+    assert_eq!(ends(&journal).await, whole("1", "1"));
+    journal.append(&a, None, one(2)).await.unwrap();
+    assert_eq!(ends(&journal).await, whole("1", "2"));
+    // Lines longer than what is read at first, and of about its length.
+    for length in (16_300..16_400).chain([70_000, 1_000_000]) {
+        let Record(mut lines) = one(3);
+        lines[0].insert("x".into(), "é".repeat(length / 2).into());
+        journal.append(&a, None, Record(lines)).await.unwrap();
+        assert_eq!(ends(&journal).await, whole("1", "3"), "{length}");
+    }
+    let path = journal.path(&a);
+    let text = std::fs::read(&path).unwrap();
+    for tail in ["{\"n\":4}\n", "{\"n\":4,\"troupeS", "\n"] {
+        std::fs::write(&path, [&text[..], tail.as_bytes()].concat()).unwrap();
+        assert_eq!(ends(&journal).await, None, "{tail}");
+    }
+    let b = key("b");
+    journal.append(&b, None, record(1)).await.unwrap();
+    assert_eq!(journal.ends(&b).await.unwrap(), None, "the first record is of two lines");
+}
+
 // proves: M1
 #[tokio::test]
 async fn a_lock_that_is_held_ends_the_wait_with_a_reason() {

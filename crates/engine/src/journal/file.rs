@@ -13,10 +13,10 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use troupe_core::BoxFuture;
-use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 use super::handles::patiently;
-use super::lines::{Decoder, encode};
+use super::lines::{Decoder, encode, single};
 
 /// Who else may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,11 @@ pub enum Locking {
 
 /// The pause between two tries for a lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// How much of a file's end is read at first to find its last line.
+const TAIL: usize = 1 << 14;
+/// The longest line that is looked for at an end of a file.
+const LINE: u64 = 1 << 22;
 
 /// Journals below a folder.
 pub struct FileJournal {
@@ -156,6 +161,39 @@ fn scan(file: &mut File, from: u64) -> io::Result<Decoder> {
     Ok(decoder)
 }
 
+/// The first line, where it is not longer than [`LINE`].
+fn first_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut line = Vec::new();
+    BufReader::with_capacity(TAIL, file.take(LINE)).read_until(b'\n', &mut line)?;
+    Ok((line.pop() == Some(b'\n')).then_some(line))
+}
+
+/// The last line, where it is whole and not longer than [`LINE`].
+fn last_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
+    let size = file.metadata()?.len();
+    let mut most = TAIL as u64;
+    loop {
+        let from = size.saturating_sub(most);
+        file.seek(SeekFrom::Start(from))?;
+        let mut bytes = Vec::new();
+        (&mut *file).take(size - from).read_to_end(&mut bytes)?;
+        if bytes.pop() != Some(b'\n') {
+            return Ok(None);
+        }
+        if let Some(before) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(Some(bytes.split_off(before + 1)));
+        }
+        if from == 0 {
+            return Ok(Some(bytes));
+        }
+        if most >= LINE {
+            return Ok(None);
+        }
+        most *= 4;
+    }
+}
+
 async fn lock(file: &File, path: &Path, limit: Duration) -> Result<(), JournalError> {
     let mut waited = Duration::ZERO;
     loop {
@@ -216,6 +254,22 @@ impl Journal for FileJournal {
             }
             let start = found.iter().position(|found| matches!(found, Found::Record(seq, _) if *seq > after));
             Ok(start.map_or_else(Vec::new, |start| found[start..].to_vec()))
+        })
+    }
+
+    fn ends<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {
+        Box::pin(async move {
+            let path = self.path(key);
+            let fail = |error| io_error("read", &path, error);
+            let open = || regular(OpenOptions::new().read(true), &path);
+            let mut file = match patiently(open).await {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                Err(error) => return Err(io_error("open", &path, error)),
+            };
+            let Some(first) = first_line(&mut file).map_err(fail)? else { return Ok(None) };
+            let Some(last) = last_line(&mut file).map_err(fail)? else { return Ok(None) };
+            Ok(single(&first).zip(single(&last)).map(|(first, last)| Ends { first, last }))
         })
     }
 }

@@ -29,6 +29,13 @@ pub(super) fn encode(record: &Record, seq: Seq) -> Vec<u8> {
     bytes
 }
 
+/// A line that is a record of its own, or the last of one, without its LF.
+pub(super) fn single(line: &[u8]) -> Option<Map<String, Value>> {
+    let mut map = serde_json::from_slice::<Map<String, Value>>(line).ok()?;
+    map.shift_remove(SEQ).and_then(|seq| seq.as_u64())?;
+    Some(map)
+}
+
 /// Reads bytes of a journal, record by record. Only LF ends a line; a torn, glued or foreign line is never
 /// fatal.
 #[derive(Default)]

@@ -192,6 +192,18 @@ variables! {
     CACHE_WARM_LIMIT_MS: Prefixed, Kind::Number, "How long agents that start together wait for the first one's reply to begin, in ms; 0: not at all.";
     CACHE_BREAK_DETECTION: Prefixed, ON, "Tell when the prompt cache was lost, and why.";
 
+    ["Telemetry"]
+    ENABLE_TELEMETRY: Prefixed, OFF, "Send the log of agents where the variables of OpenTelemetry say.";
+    OTEL_LOGS_EXPORTER: Exact, Kind::Text, "How it is sent: otlp, or none.";
+    OTEL_EXPORTER_OTLP_ENDPOINT: Exact, Kind::Text, "Address of the collector, without /v1/logs.";
+    OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: Exact, Kind::Text, "Address of the collector for logs, whole.";
+    OTEL_EXPORTER_OTLP_PROTOCOL: Exact, Kind::Text, "The protocol; only http/json is spoken.";
+    OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: Exact, Kind::Text, "The same for logs alone.";
+    OTEL_EXPORTER_OTLP_HEADERS: Exact, Kind::Secret, "Headers for the collector: name=value,name=value.";
+    OTEL_EXPORTER_OTLP_LOGS_HEADERS: Exact, Kind::Secret, "The same for logs alone.";
+    OTEL_RESOURCE_ATTRIBUTES: Exact, Kind::Text, "Attributes of the sender: name=value,name=value.";
+    OTEL_SERVICE_NAME: Exact, Kind::Text, "The sender's service.name; troupe unless set.";
+
     ["Teams"]
     AGENT_TEAMS("EXPERIMENTAL_AGENT_TEAMS"): Prefixed, OFF, "Agent teams.";
     TEAM_NAME: Prefixed, Kind::Text, "The team that this process is a member of.";
@@ -218,7 +230,7 @@ mod tests {
     #[test]
     fn only_names_without_a_prefix_elsewhere_are_read_as_they_are() {
         // A bare word could be anybody's; these belong to the ecosystem, an SDK, a standard or the system.
-        let free = ["ANTHROPIC_", "BASH_", "MCP_", "MAX_MCP_", "CLAUDE_", "TROUPE_", "TRACE"];
+        let free = ["ANTHROPIC_", "BASH_", "MCP_", "MAX_MCP_", "CLAUDE_", "TROUPE_", "TRACE", "OTEL_"];
         for variable in ALL.iter().filter(|variable| variable.naming == Naming::Exact) {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
             assert!(

@@ -1,15 +1,16 @@
-//! The log of agents (B10): a line for each run of an agent that ended. It is a file of the session's own; nothing of
-//! it is sent anywhere.
+//! The log of agents (B10): a line for each run of an agent that ended. It is a file of the session's own; only what a
+//! person configured hears of it besides.
 
 use serde_json::{Map, Value, json};
 use troupe_core::entry::Header;
+use troupe_core::ids::SessionId;
 use troupe_core::outcome::Envelope;
 use troupe_core::ports::journal::{Journal, JournalError, Record};
-
 use troupe_core::time::Time;
 
 use super::SessionPaths;
 use crate::clock::iso;
+use crate::export::LogLine;
 
 /// A run that ended.
 pub(crate) struct Run<'a> {
@@ -24,11 +25,10 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn line(&self) -> Record {
+    /// What the log says of it.
+    pub(crate) fn line(&self, session: &SessionId) -> LogLine {
         let Self { header, envelope, .. } = self;
         let value = json!({
-            "type": "agent_ended",
-            "at": iso(self.at),
             "agentId": header.agent,
             "agentType": header.definition,
             "parentAgentId": header.parent,
@@ -47,12 +47,20 @@ impl Run<'_> {
             "ending": envelope.ending,
             "reason": envelope.reason,
         });
-        let map = match value {
-            Value::Object(map) => map,
+        let fields = match value {
+            Value::Object(fields) => fields,
             _ => Map::new(),
         };
-        Record(vec![map])
+        LogLine { event: "agent_ended", session: session.clone(), at: self.at, fields }
     }
+}
+
+fn record(line: &LogLine) -> Record {
+    let head = [("type", line.event.into()), ("at", iso(line.at).into())];
+    let mut map: Map<String, Value> =
+        head.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+    map.extend(line.fields.clone());
+    Record(vec![map])
 }
 
 /// Writes it down.
@@ -62,7 +70,7 @@ impl Run<'_> {
 pub(crate) async fn write(
     journal: &dyn Journal,
     paths: &SessionPaths,
-    run: &Run<'_>,
+    line: &LogLine,
 ) -> Result<(), JournalError> {
-    journal.append(&paths.agent_log(), None, run.line()).await.map(|_| ())
+    journal.append(&paths.agent_log(), None, record(line)).await.map(|_| ())
 }

@@ -3,10 +3,12 @@
 pub(crate) mod agent_log;
 mod blobs;
 mod decisions;
+pub(crate) mod digest;
 mod index;
 mod inherit;
 mod jsonl;
 mod lease;
+pub(crate) mod ledger;
 pub(crate) mod outputs;
 mod paths;
 pub(crate) mod private;
@@ -21,4 +23,5 @@ pub use jsonl::{Codec, Loaded, line_id};
 pub use lease::{Lease, LeaseError};
 pub use paths::SessionPaths;
 pub use told::Told;
+pub(crate) use told::end_in;
 pub use transcripts::{Restored, StoreError, Writer, load, load_own};

@@ -55,6 +55,11 @@ impl SessionPaths {
         key(format!("projects/{}/{}/agents", self.project, self.session))
     }
 
+    /// The journal of requests without a place in a transcript.
+    pub(crate) fn ledger(&self) -> Key {
+        key(format!("projects/{}/{}/ledger", self.project, self.session))
+    }
+
     /// The file of an agent's transcript.
     pub fn transcript_file(&self, agent: &AgentId) -> PathBuf {
         self.root.join(format!("{}.jsonl", self.transcript(agent).as_str()))

@@ -10,7 +10,7 @@ use troupe_core::ids::{CallId, InputId, JobId};
 use troupe_core::job::notice;
 
 /// What an owner was told of its tasks.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Tasks that go on without the call that started them.
     pub sent_off: HashMap<JobId, CallId>,
@@ -22,16 +22,19 @@ impl Told {
     /// Reads entries as they stand on disk, structured results included.
     pub fn of(entries: &[Arc<Entry>]) -> Self {
         let mut told = Self::default();
-        for entry in entries {
-            match &entry.body {
-                Body::User { from: Origin::Job(_), cause: Some(cause), .. } => {
-                    told.notices.insert(cause.clone());
-                }
-                Body::Result { call, data: Some(data), .. } => told.result(call, data),
-                _ => {}
-            }
-        }
+        entries.iter().for_each(|entry| told.add(&entry.body));
         told
+    }
+
+    /// Takes in an entry that follows.
+    pub(super) fn add(&mut self, body: &Body) {
+        match body {
+            Body::User { from: Origin::Job(_), cause: Some(cause), .. } => {
+                self.notices.insert(cause.clone());
+            }
+            Body::Result { call, data: Some(data), .. } => self.result(call, data),
+            _ => {}
+        }
     }
 
     fn result(&mut self, call: &CallId, data: &Value) {
@@ -44,20 +47,22 @@ impl Told {
         if let Some(shell) = text(data, "backgroundTaskId") {
             self.sent_off.insert(JobId::new(shell), call.clone());
         }
-        let run =
-            |value: &Value| value.get("run").and_then(Value::as_u64).and_then(|run| u32::try_from(run).ok());
-        // An end that was looked up.
-        if text(data, "retrieval_status").as_deref() == Some("success")
-            && let Some(task) = data.get("task")
-            && let Some(id) = text(task, "task_id")
-        {
-            self.notices.insert(notice(&JobId::new(id), run(task).unwrap_or(1)));
-        }
-        // An end that the owner brought about.
-        if let (Some(id), Some(run), Some(_)) = (text(data, "task_id"), run(data), data.get("task_type")) {
-            self.notices.insert(notice(&JobId::new(id), run));
-        }
+        self.notices.extend(end_in(data).map(|(job, run)| notice(&job, run)));
     }
+}
+
+/// The end of a run that a structured result tells its owner of: one that was looked up, or that the owner brought
+/// about.
+pub(crate) fn end_in(data: &Value) -> Option<(JobId, u32)> {
+    let id = |value: &Value| value.get("task_id").and_then(Value::as_str).map(JobId::new);
+    let run =
+        |value: &Value| value.get("run").and_then(Value::as_u64).and_then(|run| u32::try_from(run).ok());
+    if data.get("retrieval_status").and_then(Value::as_str) == Some("success") {
+        let task = data.get("task")?;
+        return Some((id(task)?, run(task).unwrap_or(1)));
+    }
+    data.get("task_type")?;
+    Some((id(data)?, run(data)?))
 }
 
 #[cfg(test)]

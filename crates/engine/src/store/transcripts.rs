@@ -11,6 +11,7 @@ use troupe_core::state::AgentState;
 use troupe_core::transcript::{Pushed, Transcript};
 
 use super::Told;
+use super::digest::Digest;
 use super::inherit::{ForkError, inherited};
 use super::jsonl::{Codec, Loaded, call_line};
 
@@ -33,6 +34,8 @@ pub struct Writer {
     codec: Codec,
     seq: Seq,
     transcript: Transcript,
+    /// What its agent was told of its tasks, for the digest of its end; the main agent's has none.
+    told: Option<Told>,
 }
 
 impl Writer {
@@ -47,14 +50,16 @@ impl Writer {
         let state =
             AgentState::new(header.cwd.clone(), header.mode, header.model.clone(), header.prompt.clone());
         let codec = Codec::new(header, branch);
-        Self { journal, clock, key, codec, seq: 0, transcript: Transcript::new(state) }
+        let told = (!header.agent.is_main()).then(Told::default);
+        Self { journal, clock, key, codec, seq: 0, transcript: Transcript::new(state), told }
     }
 
     /// A writer that goes on with a loaded transcript.
     #[must_use]
-    pub fn resume(mut self, transcript: Transcript, seq: Seq) -> Self {
+    pub fn resume(mut self, transcript: Transcript, seq: Seq, told: Told) -> Self {
         self.transcript = transcript;
         self.seq = seq;
+        self.told = self.told.map(|_| told);
         self
     }
 
@@ -87,8 +92,17 @@ impl Writer {
             body,
         });
         let reply_line = |call: &_| self.transcript.reply_of(call).and_then(|reply| call_line(reply, call));
-        let record = self.codec.encode(&entry, self.transcript.last_spoken(), reply_line);
+        let mut record = self.codec.encode(&entry, self.transcript.last_spoken(), reply_line);
+        if let Body::Closed(_) = &entry.body
+            && let Some(digest) = self.told.as_ref().and_then(|told| Digest::of(&self.transcript, told))
+            && let Some(line) = record.0.last_mut()
+        {
+            digest.put(line);
+        }
         self.seq = self.journal.append(&self.key, Some(self.seq), record).await?;
+        if let Some(told) = &mut self.told {
+            told.add(&entry.body);
+        }
         self.transcript.push(Arc::clone(&entry));
         Ok(Some(entry))
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use troupe_core::budget::Limits;
+use troupe_core::outcome::EndReason;
 use troupe_core::ports::model::ModelInfo;
 use troupe_core::usage::Usage;
 
@@ -16,8 +17,8 @@ use troupe_core::usage::Usage;
 pub(crate) struct Account {
     parent: Option<Arc<Account>>,
     limits: Limits,
-    /// When this account's or an ancestor's time is over.
-    deadline: Option<Instant>,
+    /// When the time of its agent's run, or of one above it, is over.
+    deadline: Mutex<Option<Instant>>,
     spent: Mutex<Spent>,
 }
 
@@ -28,19 +29,33 @@ pub(crate) struct Spent {
     pub(crate) cost_usd: f64,
 }
 
+impl std::ops::AddAssign for Spent {
+    fn add_assign(&mut self, other: Self) {
+        self.tokens += other.tokens;
+        self.cost_usd += other.cost_usd;
+    }
+}
+
 impl Account {
+    /// The account of an agent whose run begins now.
     pub(crate) fn new(parent: Option<Arc<Self>>, limits: Limits) -> Arc<Self> {
-        let own = limits.time_ms.and_then(|time| Instant::now().checked_add(Duration::from_millis(time)));
-        let above = parent.as_ref().and_then(|parent| parent.deadline);
-        let deadline = [own, above].into_iter().flatten().min();
-        Arc::new(Self { parent, limits, deadline, spent: Mutex::default() })
+        let above = parent.as_ref().and_then(|parent| parent.deadline());
+        let account = Self { parent, limits, deadline: Mutex::default(), spent: Mutex::default() };
+        account.begin(above);
+        Arc::new(account)
     }
 
-    /// Books what its agent spent in an earlier process; the agents above have it in their books already.
-    pub(crate) fn restore(&self, usage: &Usage, cost_usd: f64) {
-        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
-        spent.tokens += usage.total();
-        spent.cost_usd += cost_usd;
+    /// A run begins: it has its time anew, and no more than is left above it. Tokens and money stay spent.
+    pub(crate) fn begin(&self, above: Option<Instant>) {
+        let time = self.limits.time_ms.map(Duration::from_millis);
+        let own = time.and_then(|time| Instant::now().checked_add(time));
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) =
+            [own, above].into_iter().flatten().min();
+    }
+
+    /// Takes over what its agent and those below it spent in earlier processes; the accounts above have it already.
+    pub(crate) fn restore(&self, before: Spent) {
+        *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += before;
     }
 
     /// Books one request, here and with every ancestor.
@@ -48,8 +63,8 @@ impl Account {
         let mut account = Some(self);
         while let Some(this) = account {
             let mut spent = this.spent.lock().unwrap_or_else(PoisonError::into_inner);
-            spent.tokens += usage.total();
-            spent.cost_usd += cost_usd;
+            *spent += Spent { tokens: usage.total(), cost_usd };
+            drop(spent);
             account = this.parent.as_deref();
         }
     }
@@ -64,6 +79,19 @@ impl Account {
         self.over(|limits, spent| limits.cost_usd.is_some_and(|limit| spent.cost_usd >= limit))
     }
 
+    /// The limit, this account's or an ancestor's, that leaves room for one more request like `last` and no other.
+    pub(crate) fn near(&self, last: Spent) -> Option<(EndReason, Over)> {
+        let tokens = self
+            .over(|limits, spent| limits.tokens.is_some_and(|limit| spent.tokens + 2 * last.tokens > limit));
+        let cost = || {
+            self.over(|limits, spent| {
+                limits.cost_usd.is_some_and(|limit| spent.cost_usd + 2.0 * last.cost_usd > limit)
+            })
+        };
+        let tokens = tokens.map(|over| (EndReason::MaxTokens, over));
+        tokens.or_else(|| cost().map(|over| (EndReason::MaxCost, over)))
+    }
+
     /// The account, this one or an ancestor's, whose tokens are spent.
     pub(crate) fn over_tokens(&self) -> Option<Over> {
         self.over(|limits, spent| limits.tokens.is_some_and(|limit| spent.tokens >= limit))
@@ -71,12 +99,12 @@ impl Account {
 
     /// When this account's or an ancestor's time is over; none is never.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        *self.deadline.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether that time is over.
     pub(crate) fn time_over(&self) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+        self.deadline().is_some_and(|deadline| deadline <= Instant::now())
     }
 
     /// Whether this account's or an ancestor's money or tokens are spent.
@@ -102,7 +130,7 @@ impl Account {
     }
 }
 
-/// An account that is spent.
+/// An account that is spent, or nearly so.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Over {
     pub(crate) limits: Limits,
@@ -163,6 +191,41 @@ mod tests {
         sibling.book(&Usage::default(), 0.4);
         assert!(child.over_cost().is_some_and(|over| over.above), "the sibling spent what was left");
         assert!((parent.spent().cost_usd - 1.0).abs() < 1e-9);
+    }
+
+    // proves: E4, X3
+    #[tokio::test(start_paused = true)]
+    async fn a_run_has_its_time_anew_and_the_pause_before_it_is_nobodys() {
+        let second = Duration::from_secs(1);
+        let limits = |seconds: u64| Limits { time_ms: Some(seconds * 1000), ..Limits::default() };
+        let parent = Account::new(None, limits(60));
+        let child = Account::new(Some(Arc::clone(&parent)), limits(10));
+        child.book(&Usage { input_tokens: 7, ..Usage::default() }, 0.5);
+        tokio::time::advance(30 * second).await;
+        assert!(child.time_over());
+        child.begin(parent.deadline());
+        assert!(!child.time_over() && child.spent() == Spent { tokens: 7, cost_usd: 0.5 });
+        tokio::time::advance(10 * second).await;
+        assert!(child.time_over());
+        tokio::time::advance(15 * second).await;
+        child.begin(parent.deadline());
+        tokio::time::advance(5 * second).await;
+        assert!(child.time_over(), "no more than is left above it");
+    }
+
+    // proves: F205
+    #[test]
+    fn near_a_limit_is_where_one_request_fits_and_no_second() {
+        let limits = Limits { tokens: Some(20), ..Limits::default() };
+        let parent = Account::new(None, limits);
+        let child = Account::new(Some(parent), Limits::default());
+        let five = Spent { tokens: 5, cost_usd: 0.0 };
+        let mut near = Vec::new();
+        for _ in 0..3 {
+            child.book(&Usage { input_tokens: 5, ..Usage::default() }, 0.0);
+            near.push(child.near(five).map(|(reason, over)| (reason, over.above)));
+        }
+        assert_eq!(near, [None, None, Some((EndReason::MaxTokens, true))]);
     }
 
     // proves: E4, X3

@@ -68,7 +68,7 @@ async fn look(
     let (model, clock) = (Arc::clone(&shared.parts.model), Arc::clone(&shared.parts.clock));
     let info = model.info(&transcript.state().model);
     let mut answer = inquiry::ask(model, clock, info, request, LIMIT, cancel.child_token()).await;
-    answer.book(shared, &row.account);
+    answer.book(shared, &header.agent, &row.account, SCRIPT).await;
     let reply = answer.reply.ok()?;
     let text = text_of(&reply.blocks);
     let line: String = text.trim().lines().next()?.chars().take(LINE).collect();

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use troupe_core::entry::Header;
-use troupe_core::ids::AgentId;
+use troupe_core::ids::{AgentId, CallId};
 use troupe_core::mail::MailError;
 
 use super::Row;
-use super::account::Account;
+use super::account::{Account, Spent};
 use crate::inbox::Inbox;
 
 /// Most names that an error lists.
@@ -33,9 +33,11 @@ struct Table {
 #[derive(Clone)]
 pub(crate) struct Known {
     pub(crate) header: Arc<Header>,
-    /// What it has spent; none when it did so in an earlier process.
+    /// Its account; none as long as it did not run in this process.
     pub(crate) account: Option<Arc<Account>>,
-    /// What waits for it; none as above.
+    /// What it and those below it spent in earlier processes, where it has no account.
+    pub(crate) spent: Spent,
+    /// What waits for it; none as long as it did not run in this process.
     pub(crate) inbox: Option<Arc<Inbox>>,
 }
 
@@ -49,6 +51,7 @@ impl Directory {
         let known = Known {
             header: Arc::clone(&row.header),
             account: Some(Arc::clone(&row.account)),
+            spent: Spent::default(),
             inbox: Some(Arc::clone(&row.inbox)),
         };
         let mut table = self.table();
@@ -56,18 +59,35 @@ impl Directory {
         table.agents.insert(row.header.agent.clone(), known);
     }
 
-    /// Enters agents of earlier processes, the oldest first.
-    pub(crate) fn remember(&self, headers: impl IntoIterator<Item = Arc<Header>>) {
+    /// Enters agents of earlier processes, the oldest first, with what each and those below it spent.
+    pub(crate) fn remember(&self, agents: impl IntoIterator<Item = (Arc<Header>, Spent)>) {
         let mut table = self.table();
-        for header in headers {
+        for (header, spent) in agents {
             table.take_name(&header);
-            let known = Known { header: Arc::clone(&header), account: None, inbox: None };
+            let known = Known { header: Arc::clone(&header), account: None, spent, inbox: None };
             table.agents.entry(header.agent.clone()).or_insert(known);
+        }
+    }
+
+    /// Opens the account of an agent of an earlier process.
+    pub(crate) fn open_account(&self, agent: &AgentId, account: &Arc<Account>) {
+        if let Some(known) = self.table().agents.get_mut(agent) {
+            known.account = Some(Arc::clone(account));
         }
     }
 
     pub(crate) fn known(&self, agent: &AgentId) -> Option<Known> {
         self.table().agents.get(agent).cloned()
+    }
+
+    /// The agent that a call of `owner` started.
+    pub(crate) fn of_call(&self, owner: &AgentId, call: &CallId) -> Option<AgentId> {
+        let table = self.table();
+        let mut headers = table.agents.values().map(|known| &known.header);
+        let of_call = |header: &&Arc<Header>| {
+            header.parent.as_ref() == Some(owner) && header.call.as_ref() == Some(call)
+        };
+        headers.find(of_call).map(|header| header.agent.clone())
     }
 
     /// Whom a message of `from` goes to.

@@ -31,17 +31,25 @@ fn header(id: &str, parent: Option<&str>, name: Option<&str>) -> Arc<Header> {
     })
 }
 
+/// Agents of an earlier process that spent nothing.
+fn remember(directory: &Directory, headers: &[Arc<Header>]) {
+    directory.remember(headers.iter().map(|header| (Arc::clone(header), Spent::default())));
+}
+
 /// `main` started `a` (named one), `b` (named two) and `c`; `a` started `aa` and `ab` (named one).
 fn directory() -> Directory {
     let directory = Directory::default();
-    directory.remember([
-        header("main", None, None),
-        header("a", Some("main"), Some("one")),
-        header("b", Some("main"), Some("two")),
-        header("c", Some("main"), None),
-        header("aa", Some("a"), None),
-        header("ab", Some("a"), Some("one")),
-    ]);
+    remember(
+        &directory,
+        &[
+            header("main", None, None),
+            header("a", Some("main"), Some("one")),
+            header("b", Some("main"), Some("two")),
+            header("c", Some("main"), None),
+            header("aa", Some("a"), None),
+            header("ab", Some("a"), Some("one")),
+        ],
+    );
     directory
 }
 
@@ -90,7 +98,7 @@ fn by_name_one_reaches_the_newest_and_by_id_any() {
     let taken = MailError::TakenOver { name: "one".into(), id: "a".into() };
     assert_eq!(reach(&directory, "b", "one"), Err(taken));
     // An older agent that is met again does not take the name back.
-    directory.remember([header("a", Some("main"), Some("one"))]);
+    remember(&directory, &[header("a", Some("main"), Some("one"))]);
     assert_eq!(reach(&directory, "main", "one").ok().as_deref(), Some("ab"));
 }
 
@@ -98,7 +106,10 @@ fn by_name_one_reaches_the_newest_and_by_id_any() {
 #[test]
 fn a_circle_in_damaged_headers_ends_no_search() {
     let directory = Directory::default();
-    directory.remember([header("x", Some("y"), None), header("y", Some("x"), None), header("z", None, None)]);
+    remember(
+        &directory,
+        &[header("x", Some("y"), None), header("y", Some("x"), None), header("z", None, None)],
+    );
     assert!(!directory.is_above(&AgentId::new("z"), &AgentId::new("x")));
     assert!(directory.is_above(&AgentId::new("y"), &AgentId::new("x")));
 }

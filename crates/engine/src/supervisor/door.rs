@@ -96,23 +96,6 @@ impl Supervisor for Door {
         self.0.jobs.stop_of(owner, id)
     }
 
-    fn mark_told(&self, owner: &AgentId, id: &JobId) {
-        let shared = &self.0;
-        if !shared.jobs.mark_told(owner, id) {
-            return;
-        }
-        let (Some(row), Some(job)) = (shared.row(owner), shared.jobs.any(id)) else { return };
-        let notice = job.notice();
-        // Gone at once, so that the owner can't read it in between; the record may follow.
-        if row.inbox.take_back(&notice) {
-            shared.run(async move {
-                if let Err(error) = row.inbox.record_withdrawal(&notice).await {
-                    tracing::warn!(%error, id = %notice, "a notice was taken back, and a later process may tell it again");
-                }
-            });
-        }
-    }
-
     fn tell(&self, news: JobNews) -> BoxFuture<'_, Result<(), String>> {
         Box::pin(async move {
             let row = self.0.row(&news.owner).ok_or("its owner has ended")?;
@@ -157,6 +140,11 @@ pub(super) fn short_id(shared: &Shared) -> String {
     // The last group of a random UUID is random throughout; of a test's counted one, it counts.
     let hex: String = uuid.chars().filter(char::is_ascii_hexdigit).collect();
     hex[hex.len().saturating_sub(9)..].to_owned()
+}
+
+/// The id of a new agent.
+pub(crate) fn agent_id(shared: &Shared) -> AgentId {
+    AgentId::new(format!("a{}", short_id(shared)))
 }
 
 /// A hold on a job.

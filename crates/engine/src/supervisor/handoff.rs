@@ -55,7 +55,7 @@ pub(super) async fn check(shared: &Arc<Shared>, header: &Header, account: &Accou
     let clock = Arc::clone(&shared.parts.clock);
     let cancel = shared.token.child_token();
     let mut answer = inquiry::ask(model, clock, info, request, LIMIT, cancel).await;
-    answer.book(shared, account);
+    answer.book(shared, &header.agent, account, SCRIPT).await;
     match &answer.reply {
         Ok(reply) => checked(reply),
         Err(why) => Checked::Unchecked(why.clone()),

@@ -3,7 +3,7 @@
 //! Exactly one of two takes a job's outcome: the call that waits for it, or, once that has let go, the
 //! owner's inbox.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use troupe_core::CancellationToken;
 use troupe_core::ids::{AgentId, CallId, InputId, JobId};
+use troupe_core::job;
 use troupe_core::outcome::Outcome;
 use troupe_core::ports::supervisor::{Job, JobError, Release};
 
@@ -31,6 +32,8 @@ struct Table {
     /// Those that ended, the first to end first.
     ended: VecDeque<JobId>,
     entered: u64,
+    /// Notices of earlier runs that are not wanted any more.
+    told: HashSet<InputId>,
     /// Held by each end that is on its way to an owner.
     on_the_way: Arc<()>,
 }
@@ -211,23 +214,25 @@ impl Jobs {
         self.table().rows.get(id).is_some_and(|row| row.hold == Hold::Inbox)
     }
 
-    /// The end was told by other means; whether a notice of it may wait, which is then to be taken back.
-    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId) -> bool {
+    /// The end of a run was told by other means. What becomes of a later run is not.
+    pub(crate) fn mark_told(&self, owner: &AgentId, id: &JobId, run: u32) {
         let mut table = self.table();
-        let Some(row) = table.rows.get_mut(id).filter(|row| row.job.owner == *owner) else { return false };
-        let notified = row.hold == Hold::Notified;
+        let Some(row) = table.rows.get_mut(id).filter(|row| row.job.owner == *owner) else { return };
         match row.hold {
+            _ if row.job.run != run => {
+                table.told.insert(job::notice(id, run));
+            }
             Hold::Inbox | Hold::Notified => row.hold = Hold::Told,
             // The call that waits tells of it.
             Hold::Waiting | Hold::Told | Hold::Taken => {}
         }
-        notified
     }
 
     /// Whether this notice of an end is still wanted: a later run of the agent says nothing of an earlier one's.
     pub(crate) fn wants_notice(&self, id: &JobId, notice: &InputId) -> bool {
         let table = self.table();
-        table.rows.get(id).is_none_or(|row| row.job.notice() != *notice || row.hold == Hold::Notified)
+        let of_run = |row: &Row| row.job.notice() != *notice || row.hold == Hold::Notified;
+        !table.told.contains(notice) && table.rows.get(id).is_none_or(of_run)
     }
 
     /// Whether an end is on its way to its owner.
@@ -256,10 +261,12 @@ impl Jobs {
         self.table().rows.get(id).map(|row| row.job.clone())
     }
 
-    /// The job that a call waits for, for one that is made again after a restart; its token with it.
-    pub(crate) fn of_call(&self, call: &CallId) -> Option<(Job, CancellationToken)> {
+    /// The job that a call of this owner waits for, for one that is made again after a restart; its token with it.
+    pub(crate) fn of_call(&self, owner: &AgentId, call: &CallId) -> Option<(Job, CancellationToken)> {
         let table = self.table();
-        let of_call = |row: &&Row| row.hold == Hold::Waiting && row.job.call.as_ref() == Some(call);
+        let of_call = |row: &&Row| {
+            row.hold == Hold::Waiting && row.job.owner == *owner && row.job.call.as_ref() == Some(call)
+        };
         let found = table.rows.values().find(of_call)?;
         Some((found.job.clone(), found.cancel.clone()))
     }
@@ -358,16 +365,16 @@ mod tests {
         Outcome::Shell(ShellEnd { ending, code: Some(0), signal: None, bytes: 0, error: None })
     }
 
-    fn enter(jobs: &Jobs, id: &str) -> JobId {
+    fn enter(jobs: &Jobs, id: &str, run: u32) -> JobId {
         let (sender, outcome) = watch::channel(None);
         let job = Job {
             id: id.into(),
-            run: 1,
+            run,
             kind: troupe_core::job::JobKind::Shell,
             owner: AgentId::main(),
             name: None,
             title: "true".into(),
-            call: None,
+            call: Some("t1".into()),
             model: None,
             background: false,
             output: "/o".into(),
@@ -381,35 +388,57 @@ mod tests {
     #[test]
     fn exactly_one_takes_the_outcome() {
         let jobs = Jobs::default();
-        let waited = enter(&jobs, "a");
+        let waited = enter(&jobs, "a", 1);
         assert!(jobs.end(&waited, end()).is_none(), "a call waits for it");
         assert!(jobs.release(&waited, Release::Taken).is_none());
-        let detached = enter(&jobs, "b");
+        let detached = enter(&jobs, "b", 1);
         assert!(jobs.release(&detached, Release::Detached).is_none());
         assert!(jobs.end(&detached, end()).is_some(), "the inbox is told");
-        let late = enter(&jobs, "c");
+        let late = enter(&jobs, "c", 1);
         assert!(jobs.end(&late, end()).is_none());
         assert!(jobs.release(&late, Release::Detached).is_some(), "it ended just before the waiter let go");
         assert!(jobs.release(&late, Release::Detached).is_none(), "and only once");
-        let asked = enter(&jobs, "d");
+        let asked = enter(&jobs, "d", 1);
         jobs.release(&asked, Release::Detached);
-        jobs.mark_told(&AgentId::main(), &asked);
+        jobs.mark_told(&AgentId::main(), &asked, 1);
         assert!(jobs.end(&asked, end()).is_none(), "it was told by other means");
-        let seen = enter(&jobs, "e");
+        let seen = enter(&jobs, "e", 1);
         jobs.release(&seen, Release::Detached);
         assert!(jobs.end(&seen, end()).is_some() && jobs.wants_notice(&seen, &"job-e".into()));
-        assert!(
-            !jobs.mark_told(&AgentId::new("x"), &seen) && jobs.wants_notice(&seen, &"job-e".into()),
-            "another's"
-        );
-        assert!(jobs.mark_told(&AgentId::main(), &seen), "the notice is to be taken back");
-        assert!(!jobs.wants_notice(&seen, &"job-e".into()) && !jobs.mark_told(&AgentId::main(), &seen));
+        jobs.mark_told(&AgentId::new("x"), &seen, 1);
+        assert!(jobs.wants_notice(&seen, &"job-e".into()), "another's");
+        jobs.mark_told(&AgentId::main(), &seen, 1);
+        assert!(!jobs.wants_notice(&seen, &"job-e".into()));
+    }
+
+    // proves: X1
+    #[test]
+    fn what_is_told_of_a_run_says_nothing_of_a_later_one() {
+        let jobs = Jobs::default();
+        let id = enter(&jobs, "a", 1);
+        jobs.release(&id, Release::Detached);
+        assert!(jobs.end(&id, end()).is_some());
+        enter(&jobs, "a", 2);
+        jobs.mark_told(&AgentId::main(), &id, 1);
+        assert!(!jobs.wants_notice(&id, &"job-a".into()), "the first end was told");
+        jobs.release(&id, Release::Detached);
+        assert!(jobs.end(&id, end()).is_some() && jobs.wants_notice(&id, &"job-a-2".into()));
+    }
+
+    // proves: X1
+    #[test]
+    fn calls_of_two_agents_may_have_one_id() {
+        let jobs = Jobs::default();
+        enter(&jobs, "a", 1);
+        let call = CallId::new("t1");
+        assert!(jobs.of_call(&AgentId::main(), &call).is_some());
+        assert!(jobs.of_call(&AgentId::new("x"), &call).is_none());
     }
 
     #[test]
     fn only_its_owner_finds_a_job() {
         let jobs = Jobs::default();
-        enter(&jobs, "a");
+        enter(&jobs, "a", 1);
         assert!(jobs.find(&AgentId::main(), "a").is_ok());
         let other = jobs.find(&AgentId::new("x"), "a").unwrap_err();
         assert_eq!(other, JobError::Unknown { id: "a".into(), known: vec![] });

@@ -8,7 +8,7 @@ pub(crate) mod door;
 mod handoff;
 pub(crate) mod jobs;
 mod mail;
-mod notice;
+pub(crate) mod notice;
 mod questions;
 pub(crate) mod row;
 pub(crate) mod runner;

@@ -9,6 +9,7 @@ use troupe_core::block::Block;
 use troupe_core::entry::Origin;
 use troupe_core::ids::{AgentId, InputId, JobId};
 use troupe_core::input::{Prompt, When};
+use troupe_core::job::notice as notice_id;
 use troupe_core::outcome::{Ending, Envelope, Outcome};
 use troupe_core::ports::supervisor::{Job, JobNews};
 
@@ -115,21 +116,8 @@ fn field(text: &mut String, name: &str, value: &str) {
 }
 
 fn summary(job: &Job, outcome: &Outcome) -> String {
-    let end = match outcome {
-        Outcome::Agent(envelope) => match envelope.ending {
-            Ending::Completed => "completed".to_owned(),
-            Ending::Failed => "failed".to_owned(),
-            Ending::Stopped => "was stopped".to_owned(),
-        },
-        Outcome::Shell(end) => match (end.ending, end.code, end.signal) {
-            (Ending::Stopped, ..) => "was stopped".to_owned(),
-            (_, Some(code), _) => format!("ended with exit code {code}"),
-            (_, None, Some(signal)) => format!("was ended by signal {signal}"),
-            (_, None, None) => "failed".to_owned(),
-        },
-    };
     let what = if job.is_agent() { "Agent" } else { "Command" };
-    format!("{what} \"{}\" {end}", job.title)
+    format!("{what} \"{}\" {}", job.title, outcome.in_words())
 }
 
 /// The first characters, and how many are left out.
@@ -148,6 +136,13 @@ fn escape(text: &str) -> String {
 /// Puts the notice into the owner's inbox, or, when the owner has ended, into that of the next agent above (B3).
 pub(super) async fn tell(shared: &Arc<Shared>, untold: &Untold) {
     deliver(shared, &untold.job.id, untold.job.owner.clone(), prompt(untold)).await;
+}
+
+/// The owner knows of the end of a run by a result that is recorded: it is told by no notice. One that waits stays
+/// in the inbox's journal, where the result outweighs it.
+pub(crate) fn is_known(shared: &Shared, owner: &Row, job: &JobId, run: u32) {
+    shared.jobs.mark_told(&owner.header.agent, job, run);
+    owner.inbox.take_back(&notice_id(job, run));
 }
 
 /// Hands on what an agent that has ended did not read of its jobs.

@@ -1,10 +1,12 @@
 //! What the supervisor knows of one live agent.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use troupe_core::entry::Header;
 use troupe_core::event::Phase;
+use troupe_core::ids::{AgentId, CallId};
 use troupe_core::outcome::Envelope;
 use troupe_core::policy::Asker;
 use troupe_core::progress::Progress;
@@ -32,6 +34,8 @@ pub(crate) struct Row {
     began: AtomicBool,
     /// What its forks get, while it runs calls that may fork.
     offer: Mutex<Option<Arc<Offer>>>,
+    /// The ids of the agents that its calls are to start, chosen before the calls are recorded as started.
+    promised: Mutex<HashMap<CallId, AgentId>>,
 }
 
 impl Row {
@@ -55,6 +59,7 @@ impl Row {
             progress: Mutex::default(),
             began: AtomicBool::new(false),
             offer: Mutex::default(),
+            promised: Mutex::default(),
         }
     }
 
@@ -116,6 +121,16 @@ impl Row {
 
     pub(crate) fn set_offer(&self, offer: Option<Arc<Offer>>) {
         *self.offer.lock().unwrap_or_else(PoisonError::into_inner) = offer;
+    }
+
+    /// Chooses the id of the agent that a call is to start.
+    pub(crate) fn promise(&self, call: CallId, agent: AgentId) {
+        self.promised.lock().unwrap_or_else(PoisonError::into_inner).insert(call, agent);
+    }
+
+    /// The id that was chosen for the agent that a call starts; it is given once.
+    pub(crate) fn promised(&self, call: &CallId) -> Option<AgentId> {
+        self.promised.lock().unwrap_or_else(PoisonError::into_inner).remove(call)
     }
 
     pub(crate) fn publish(&self, state: Arc<AgentState>) {

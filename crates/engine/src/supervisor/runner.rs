@@ -107,10 +107,14 @@ async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
         built_in: catalogue.find(&row.header.definition).map(|def| def.source == Source::BuiltIn),
         at: shared.parts.clock.now(),
     };
-    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &run)).await {
+    let line = run.line(shared.paths.session());
+    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &line)).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::warn!(%error, "the end of an agent is missing in the log of agents"),
         Err(_) => tracing::warn!("writing the log of agents takes too long"),
+    }
+    if let Some(export) = &shared.parts.export {
+        export(line);
     }
 }
 
@@ -163,7 +167,7 @@ async fn stop_jobs(shared: &Shared, me: &AgentId) {
     for job in &jobs {
         shared.jobs.stop(&job.id);
         // Nobody is left to be told.
-        shared.jobs.mark_told(me, &job.id);
+        shared.jobs.mark_told(me, &job.id, job.run);
     }
     if timeout(JOBS_END, join_all(jobs.iter().map(Job::ended))).await.is_err() {
         tracing::warn!(agent = %me, "jobs did not end in time");
@@ -195,7 +199,7 @@ async fn close(shared: &Shared, row: &Row, mut envelope: Envelope) -> Result<Env
     let mut writer = Writer::new(Arc::clone(&journal), clock, key.clone(), &row.header, branch);
     let fresh = (**writer.transcript().state()).clone();
     if let Some(restored) = load_own(&*journal, &key, fresh).await? {
-        writer = writer.resume(restored.transcript, restored.seq);
+        writer = writer.resume(restored.transcript, restored.seq, restored.told);
     }
     let transcript = writer.transcript();
     envelope.text = transcript.final_text();

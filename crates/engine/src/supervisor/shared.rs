@@ -7,17 +7,18 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
-use troupe_core::catalogue::Catalogue;
+use troupe_core::catalogue::{Catalogue, DefFault};
 use troupe_core::def::AgentDef;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::{AgentId, SessionId};
+use troupe_core::not_yet;
 use troupe_core::policy::{Destination, Mode, Rules, Update};
-use troupe_core::pool::{self, Life, Standing as PoolStanding};
+use troupe_core::pool::{Life, Standing as PoolStanding};
 use troupe_core::ports::tool::Tool;
 use troupe_core::visible::visible;
 
 use super::Row;
-use super::account::Totals;
+use super::account::{Spent, Totals};
 use super::directory::Directory;
 use super::jobs::Jobs;
 use super::questions::Questions;
@@ -28,7 +29,11 @@ use crate::agent::Denials;
 use crate::bus::Bus;
 use crate::inbox::Inbox;
 use crate::session::{Config, Member, Parts};
+use crate::starting;
 use crate::store::{DecisionLog, SessionPaths};
+
+/// Faults of definitions that one look at them tells.
+const FAULTS_TOLD: usize = 5;
 
 /// The session's common ground.
 pub(crate) struct Shared {
@@ -98,13 +103,7 @@ impl Shared {
 
     /// The tools of an agent of this definition.
     pub(crate) fn pool(&self, def: &AgentDef, at: &PoolStanding) -> Vec<Arc<dyn Tool>> {
-        let keep = |tool: &&Arc<dyn Tool>| {
-            let name = &*tool.spec().name;
-            let pool = &self.config.pool;
-            // What flags name is for those who work.
-            let named = at.life == Life::Coordinator && !pool.without.iter().any(|gone| gone == name);
-            (named || pool.passes(name)) && pool::removed(name, tool.spawns(), def, at).is_none()
-        };
+        let keep = |tool: &&Arc<dyn Tool>| starting::missing(&***tool, &self.config.pool, def, at).is_none();
         self.parts.tools.iter().filter(keep).cloned().collect()
     }
 
@@ -134,13 +133,29 @@ impl Shared {
         let now = self.parts.defs.catalogue();
         let before = std::mem::replace(&mut *lock(&self.definitions), Arc::clone(&now));
         if !Arc::ptr_eq(&before, &now) {
-            for fault in now.faults.iter().filter(|fault| !before.faults.contains(fault)) {
-                let skipped = if fault.used { "" } else { "; it is skipped" };
-                let told = visible(&format!("agent definition {fault}{skipped}"));
-                self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
-            }
+            self.tell_faults(&before, &now);
         }
         now
+    }
+
+    /// Tells what has come to be wrong with definitions, as far as a person reads it.
+    fn tell_faults(&self, before: &Catalogue, now: &Catalogue) {
+        let tell = |text: String| self.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(text)));
+        let known: HashSet<&DefFault> = before.faults.iter().collect();
+        let faults = now.faults.iter().filter(|fault| !known.contains(fault)).map(|fault| {
+            let skipped = if fault.used { "" } else { "; it is skipped" };
+            format!("agent definition {fault}{skipped}")
+        });
+        let was = |name: &str| before.unavailable.iter().any(|def| def.name == name);
+        let fresh = now.unavailable.iter().filter(|def| !was(&def.name));
+        let mut lines = faults.chain(fresh.filter_map(|def| not_yet::lacks_words(def)));
+        for line in lines.by_ref().take(FAULTS_TOLD) {
+            tell(visible(&line));
+        }
+        let more = lines.count();
+        if more > 0 {
+            tell(format!("and {more} more faults of agent definitions; run `troupe agents list`"));
+        }
     }
 
     // Agents.
@@ -153,10 +168,9 @@ impl Shared {
         let mut members: Vec<Member> = lock(&self.agents)
             .live
             .values()
-            .map(|row| Member {
-                header: Arc::clone(&row.header),
-                cost_usd: row.account.spent().cost_usd,
-                phase: row.phase(),
+            .map(|row| {
+                let Spent { tokens, cost_usd } = row.account.spent();
+                Member { header: Arc::clone(&row.header), cost_usd, tokens, phase: row.phase() }
             })
             .collect();
         members.sort_by(|a, b| a.header.address.cmp(&b.header.address));

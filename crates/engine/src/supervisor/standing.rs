@@ -207,7 +207,13 @@ impl Standing {
         rules.extend(guard.answered.iter().cloned());
         let roots = guard.read_roots.iter().chain(&guard.answered_roots);
         let roots = std::iter::once(&self.cwd).chain(roots).cloned().collect();
-        let place = Place { cwd: self.cwd.clone(), home: self.home.clone(), roots, scratch: vec![] };
+        let place = Place {
+            cwd: self.cwd.clone(),
+            home: self.home.clone(),
+            roots,
+            scratch: vec![],
+            read_only: false,
+        };
         // Those that deny or ask, with the links that they name followed.
         rules.resolve(&place, real);
         guard.rules = Arc::new(rules);

@@ -93,7 +93,7 @@ impl Serialize for Tools<'_> {
             seq.serialize_element(&Tool {
                 name: &spec.name,
                 description: &spec.description,
-                input_schema: &spec.input_schema,
+                input_schema: Schema(&spec.input_schema),
                 cache_control: Mark::when(self.marked && index + 1 == self.specs.len()),
             })?;
         }
@@ -105,9 +105,28 @@ impl Serialize for Tools<'_> {
 struct Tool<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: &'a Value,
+    input_schema: Schema<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<Mark>,
+}
+
+/// A schema without `additionalProperties: false`: inputs are checked against it here, so a model need not read it
+/// with each request.
+struct Schema<'a>(&'a Value);
+
+impl Serialize for Schema<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(object) => serializer.collect_map(
+                object
+                    .iter()
+                    .filter(|(key, value)| *key != "additionalProperties" || **value != Value::Bool(false))
+                    .map(|(key, value)| (key, Schema(value))),
+            ),
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Schema)),
+            plain => plain.serialize(serializer),
+        }
+    }
 }
 
 #[derive(serde::Serialize)]

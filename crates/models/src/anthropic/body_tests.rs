@@ -205,3 +205,19 @@ proptest! {
         }
     }
 }
+
+// proves: D6
+#[test]
+fn a_schema_is_sent_without_what_only_the_check_reads() {
+    let mut request = request("hello");
+    let schema = json!({"type":"object","additionalProperties":false,"properties":{
+        "list":{"type":"array","items":{"type":"object","additionalProperties":false}},
+        "map":{"type":"object","additionalProperties":{"type":"string"}}}});
+    let tool = ToolSpec { input_schema: std::sync::Arc::new(schema), ..request.tools[0].clone() };
+    request.tools = std::sync::Arc::from([tool]);
+    let body: Value = serde_json::from_str(&text(&request)).unwrap();
+    let sent = json!({"type":"object","properties":{
+        "list":{"type":"array","items":{"type":"object"}},
+        "map":{"type":"object","additionalProperties":{"type":"string"}}}});
+    assert_eq!(body["tools"][0]["input_schema"], sent);
+}

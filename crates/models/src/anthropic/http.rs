@@ -32,7 +32,8 @@ impl LazyClient {
     pub(crate) fn get(&self, path: &str) -> Result<(&Client, Url), ModelError> {
         let unusable = |words: &String| ModelError::new(Fault::InvalidRequest, words.clone());
         let base = self.base.as_ref().map_err(unusable)?;
-        let client = self.client.get_or_init(|| build(base, &self.extra_ca)).as_ref().map_err(unusable)?;
+        let client =
+            self.client.get_or_init(|| http_client(base, &self.extra_ca)).as_ref().map_err(unusable)?;
         let mut url = base.clone();
         url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
         Ok((client, url))
@@ -59,7 +60,12 @@ pub fn install_crypto() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-fn build(base: &Url, extra_ca: &[PathBuf]) -> Result<Client, String> {
+/// A client for a server: no proxy before one of this machine, no redirects, and these files of certificates besides the
+/// system's.
+///
+/// # Errors
+/// In words, when a file of certificates can't be used.
+pub fn http_client(base: &Url, extra_ca: &[PathBuf]) -> Result<Client, String> {
     let mut builder = Client::builder()
         .user_agent(USER_AGENT)
         .connect_timeout(CONNECT_LIMIT)

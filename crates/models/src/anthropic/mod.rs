@@ -17,6 +17,6 @@ mod reply;
 pub use auth::{Auth, HELPER_TTL, KeyHelper};
 pub(crate) use failure::of_answer;
 pub(crate) use http::LazyClient;
-pub use http::install_crypto;
+pub use http::{http_client, install_crypto};
 pub use provider::{Anthropic, BASE_URL, Config, VERSION};
 pub use reply::{IdleLimits, deltas_of};

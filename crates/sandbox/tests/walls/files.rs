@@ -217,3 +217,34 @@ fn what_can_not_be_enforced_is_an_error() {
     let error = wrap(&world.policy()).unwrap();
     assert!(error.contains("another program has locked the folder"), "{error}");
 }
+
+// proves: D10
+as_root_and_as_user! {
+    /// A project that is held can be built and read, and nothing of it can be changed, also where a folder around it
+    /// may be written.
+    fn a_project_that_is_held_is_built_and_not_changed(world: World on Bubblewrap) {
+        world.repository();
+        let ws = world.path("ws");
+        fs::create_dir_all(ws.join("target")).unwrap();
+        fs::write(ws.join(".gitignore"), "target\n").unwrap();
+        let scratch = world.path("ws/.scratch");
+        fs::create_dir_all(&scratch).unwrap();
+        let script = "cat file; echo x > target/made; echo x > .scratch/made; echo x > file; echo x > new; rm file; \
+                      mv target gone; git stash; git commit -qam two; echo x > .git/config; mkdir dist; true";
+        for around in [Vec::new(), vec![world.path("")]] {
+            let mut policy = world.policy_of(&[]);
+            policy.writable.extend(around);
+            policy.writable.push(ws.join("sub"));
+            let free = [troupe_sandbox::build_folders(&ws), vec![scratch.clone()]].concat();
+            policy.hold(std::slice::from_ref(&ws), &free);
+            assert!(world.sandbox.keeps(&policy, std::slice::from_ref(&ws)));
+            let out = world.sh_with(&policy, script);
+            assert!(out.text.starts_with("one"), "it is read: {}", out.text);
+            for made in ["target/made", ".scratch/made"] {
+                assert!(fs::remove_file(ws.join(made)).is_ok(), "{made}: {}", out.text);
+            }
+            let now = world.outside("git status --porcelain; git log --oneline | wc -l; ls; cat file");
+            assert_eq!(now, "?? .gitignore\n1\nfile\ntarget\none\n", "{}", out.text);
+        }
+    }
+}

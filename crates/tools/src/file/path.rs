@@ -51,7 +51,13 @@ mod tests {
 
     #[test]
     fn a_path_means_the_same_however_it_is_spelled() {
-        let at = Place { cwd: "/w/sub".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![] };
+        let at = Place {
+            cwd: "/w/sub".into(),
+            home: "/h".into(),
+            roots: vec!["/w".into()],
+            scratch: vec![],
+            read_only: false,
+        };
         for (typed, meant) in [
             ("a.rs", "/w/sub/a.rs"),
             ("./a//b/../c", "/w/sub/a/c"),

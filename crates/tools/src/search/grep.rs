@@ -27,31 +27,32 @@ impl Default for Grep {
 impl Grep {
     /// The tool.
     pub fn new() -> Self {
+        let lines = || json!({"type": "integer", "minimum": 0});
         let number = |text: &str| json!({"type": "integer", "minimum": 0, "description": text});
         let flag = |text: &str| json!({"type": "boolean", "description": text});
         let string = |text: &str| json!({"type": "string", "description": text});
         let schema = json!({
             "type": "object",
             "properties": {
-                "pattern": string("Regular expression"),
-                "path": string("File or folder; the current folder by default"),
-                "glob": string("Only files that match, below `path`: `*.{ts,tsx}`, `!*.min.js`"),
-                "type": string("Only files of a type, as rg has them: rust, py, ts"),
+                "pattern": {"type": "string"},
+                "path": string("Default: the current folder"),
+                "glob": string("Only files that match: `*.{ts,tsx}`, `!*.min.js`"),
+                "type": string("Of a type, as rg has them: rust, py, ts"),
                 "output_mode": {
                     "type": "string",
                     "enum": ["content", "files_with_matches", "count"],
-                    "description": "Lines, paths (default), or lines per file"
+                    "description": "Lines, paths (default), or lines per file; -A, -B, -C, -n and -o are for content"
                 },
-                "-A": number("Lines after each match; content only, as the next three"),
-                "-B": number("Lines before"),
-                "-C": number("Lines before and after"),
-                "context": number("Same as -C"),
-                "-n": flag("Line numbers in content; default true"),
+                "-A": lines(),
+                "-B": lines(),
+                "-C": lines(),
+                "context": lines(),
+                "-n": flag("Line numbers; default true"),
                 "-i": flag("Ignore case"),
-                "-o": flag("Only the matching parts; content only"),
-                "multiline": flag("Matches may span lines, and `.` matches newlines"),
+                "-o": flag("Only the matching parts"),
+                "multiline": flag("`.` matches newlines too"),
                 "head_limit": number("Most lines or entries; default 250, 0: what fits"),
-                "offset": number("Lines or entries to skip first")
+                "offset": lines()
             },
             "required": ["pattern"],
             "additionalProperties": false

@@ -70,7 +70,13 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place { cwd: "/w".into(), home: "/home/me".into(), roots: vec!["/w".into()], scratch: vec![] }
+        Place {
+            cwd: "/w".into(),
+            home: "/home/me".into(),
+            roots: vec!["/w".into()],
+            scratch: vec![],
+            read_only: false,
+        }
     }
 
     #[track_caller]

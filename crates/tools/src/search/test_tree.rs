@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use troupe_core::block::text_of;
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::AgentId;
 use troupe_core::policy::{Answer, Mode, Question, Rules, Unreadable};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
 use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx, ToolOutput};
@@ -53,6 +53,7 @@ impl Tree {
             home: self.folder.path().into(),
             roots: vec![self.root.clone()],
             scratch: vec![],
+            read_only: false,
         }
     }
 
@@ -110,8 +111,6 @@ impl Supervisor for Nobody {
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
         self.job(owner, id)
     }
-
-    fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })

@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 use troupe_core::ports::supervisor::{Job, Waiter};
 use troupe_core::ports::tool::{ToolCx, ToolOutput};
+use troupe_core::state::{Effect, Ran};
 
 use super::run::{Finished, Link};
 use super::spool::SpoolError;
@@ -60,7 +61,10 @@ pub(super) async fn in_background(waiter: Waiter, link: CallLink) -> ToolOutput 
                 job.id,
                 job.output.display()
             );
-            return ToolOutput::text(text).with_data(background_data(&job, None));
+            let ran = Ran { job: job.id.clone(), code: None };
+            return ToolOutput::text(text)
+                .with_data(background_data(&job, None))
+                .with_effect(Effect::Ran(ran));
         }
         Ok(Ok(Err(error))) => error,
         Ok(Err(_)) => "its runner ended".to_owned(),
@@ -91,7 +95,8 @@ pub(super) async fn to_background(
         job.id,
         job.output.display()
     );
-    Ok(ToolOutput::text(text).with_data(background_data(&job, Some(why))))
+    let ran = Ran { job: job.id.clone(), code: None };
+    Ok(ToolOutput::text(text).with_data(background_data(&job, Some(why))).with_effect(Effect::Ran(ran)))
 }
 
 /// Why a command goes to the background.

@@ -10,6 +10,7 @@ use troupe_core::policy::{Command, Folder, Origin, RedirectKind, Simple, runs_sh
 use quote::{Sighted, Sign, signs};
 use walk::Walk;
 
+mod flow;
 mod hidden;
 mod node;
 mod quote;

@@ -14,7 +14,7 @@ use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::policy::{Command, Mode};
 use troupe_core::ports::supervisor::{JobStart, Waiter};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
-use troupe_core::state::Effect;
+use troupe_core::state::{Effect, Ran};
 
 use super::background::{CallLink, HANDOVER_LIMIT, Wait, Why, in_background, links, to_background, wait};
 use super::exit::{Meaning, may_change_folder, may_go_on};
@@ -248,8 +248,9 @@ impl Bash {
             (Outcome::Shell(ShellEnd { error: Some(error), .. }), None) => return not_started(&error),
             (_, None) | (Outcome::Agent(_), _) => return not_started("its runner ended without a result"),
         };
+        let ran = Ran { job: job.id.clone(), code: end.own_code() };
         let shown = Shown { wait, end, meaning, limit: request.limit, inline: self.options.inline_chars() };
-        let mut output = shown.output(&finished);
+        let mut output = shown.output(&finished).with_effect(Effect::Ran(ran));
         let refused = finished
             .refused
             .as_ref()
@@ -279,6 +280,10 @@ impl Tool for Bash {
 
     fn title(&self, input: &Value) -> Title {
         Title { text: title_of(input) }
+    }
+
+    fn parsed(&self, line: &str) -> Option<Command> {
+        Some(parse(line))
     }
 }
 

@@ -58,18 +58,18 @@ impl Default for Agent {
 impl Agent {
     /// The tool.
     pub fn new(options: AgentOptions) -> Self {
-        let string = |text: &str| json!({"type": "string", "minLength": 1, "description": text});
+        let string = || json!({"type": "string"});
         let mut properties = json!({
-            "description": string("3-5 words, for people"),
-            "prompt": string("The complete brief"),
-            "subagent_type": string("Agent type"),
-            "model": string("Not the type's"),
+            "description": {"type": "string", "minLength": 1, "description": "3-5 words, for people"},
+            "prompt": {"type": "string", "minLength": 1},
+            "subagent_type": string(),
+            "model": {"type": "string", "description": "Not the type's"},
             "run_in_background": {"type": "boolean"},
             "isolation": {"type": "string", "enum": ["worktree", "remote"]},
-            "cwd": string("An existing folder; yours by default"),
-            "name": string("To speak of it by"),
-            "team_name": {"type": "string", "minLength": 1},
-            "mode": string("Permission mode")
+            "cwd": {"type": "string", "description": "Default: yours"},
+            "name": {"type": "string", "description": "To write to it by"},
+            "team_name": string(),
+            "mode": {"type": "string", "description": "Permission mode"}
         });
         if !options.background
             && let Some(properties) = properties.as_object_mut()
@@ -91,8 +91,9 @@ impl Agent {
     }
 }
 
+/// A text that was given. Models fill in what they leave out with an empty one.
 fn text<'i>(input: &'i Value, key: &str) -> Option<&'i str> {
-    input.get(key).and_then(Value::as_str)
+    input.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
 }
 
 fn agent_type(input: &Value) -> &str {

@@ -76,7 +76,7 @@ impl Stage {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec!["/w".into()], scratch: vec![], read_only: false }
 }
 
 impl Supervisor for Stage {
@@ -117,8 +117,6 @@ impl Supervisor for Stage {
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
         self.job(owner, id)
     }
-
-    fn mark_told(&self, _owner: &AgentId, _id: &JobId) {}
 
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })

@@ -15,6 +15,7 @@ use troupe_core::access::Access;
 use troupe_core::outcome::{Ending, Outcome};
 use troupe_core::ports::supervisor::Job;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::state::{Effect, Ran};
 
 use crate::shell::last_chars;
 
@@ -97,12 +98,14 @@ impl TaskOutput {
         }
         let body = output.text.trim_end();
         lines.push(if body.is_empty() { "(no output)".to_owned() } else { body.to_owned() });
+        // Of an end that is told so, no notice follows.
         let data = json!({"retrieval_status": retrieval, "task": task});
-        if end.is_some() {
-            // Last: a call that is dropped before tells nothing.
-            cx.supervisor.mark_told(&cx.me, &job.id);
+        let mut shown = ToolOutput::text(lines.join("\n")).with_data(data);
+        if let Some(Outcome::Shell(shell)) = &end {
+            let ran = Ran { job: job.id.clone(), code: shell.own_code() };
+            shown.effects.push(Effect::Ran(ran));
         }
-        ToolOutput::text(lines.join("\n")).with_data(data)
+        shown
     }
 }
 
@@ -122,6 +125,10 @@ impl Tool for TaskOutput {
 
     fn call<'a>(&'a self, cx: &'a ToolCx, input: Value) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move { self.show(cx, &input).await })
+    }
+
+    fn repeats(&self) -> bool {
+        true
     }
 
     fn waits(&self, input: &Value) -> bool {
@@ -189,10 +196,7 @@ async fn stop(cx: &ToolCx, input: &Value) -> ToolOutput {
         () = sleep(STOP_LIMIT) => None,
     };
     let mut message = match &end {
-        Some(_) => {
-            cx.supervisor.mark_told(&cx.me, &job.id);
-            format!("Task {} ({}) was stopped.", job.id, job.title)
-        }
+        Some(_) => format!("Task {} ({}) was stopped.", job.id, job.title),
         None => format!("Task {} ({}) was asked to stop; you are told when it has ended.", job.id, job.title),
     };
     if let Some(Outcome::Agent(envelope)) = &end
@@ -206,7 +210,7 @@ async fn stop(cx: &ToolCx, input: &Value) -> ToolOutput {
     data.insert("task_id".into(), job.id.as_str().into());
     data.insert("task_type".into(), kind(&job).into());
     if end.is_some() {
-        // The owner knows of the end: a later process tells it no more.
+        // With it the owner knows of the end, and no notice follows.
         data.insert("run".into(), job.run.into());
     }
     if !job.is_agent() {

@@ -46,7 +46,7 @@ impl Post {
 }
 
 fn place() -> Place {
-    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![] }
+    Place { cwd: "/w".into(), home: "/h".into(), roots: vec![], scratch: vec![], read_only: false }
 }
 
 impl Supervisor for Post {
@@ -65,8 +65,6 @@ impl Supervisor for Post {
     fn stop(&self, owner: &AgentId, id: &str) -> Result<Job, JobError> {
         self.job(owner, id)
     }
-
-    fn mark_told(&self, _owner: &AgentId, _id: &troupe_core::ids::JobId) {}
 
     fn ask(&self, _question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async { Answer::Deny { message: "nobody is there".into(), interrupt: false } })

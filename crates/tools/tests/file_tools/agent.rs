@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_core::block::text_of;
-use troupe_core::ids::{AgentId, CallId, JobId};
+use troupe_core::ids::{AgentId, CallId};
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
 use troupe_core::ports::tool::{Place, Reporter, ToolCx, ToolOutput};
@@ -47,6 +47,7 @@ impl Agent {
             home: self.folder.path().into(),
             roots: vec![self.folder.path().into()],
             scratch: vec![],
+            read_only: false,
         };
         if let Err(fault) = schema::check(&tool.spec().input_schema, &input) {
             return ToolOutput::error(fault.to_string());
@@ -101,8 +102,6 @@ impl Supervisor for Nobody {
     fn stop(&self, _: &AgentId, id: &str) -> Result<Job, JobError> {
         Err(JobError::Unknown { id: id.into(), known: Vec::new() })
     }
-
-    fn mark_told(&self, _: &AgentId, _: &JobId) {}
 
     fn ask(&self, _: Question) -> BoxFuture<'_, Answer> {
         Box::pin(std::future::pending())

@@ -52,6 +52,7 @@ pub(crate) fn judge(picked: &[Picked], mode: Mode, command: &Command) -> Verdict
         home: "/home/ann".into(),
         roots: vec![workspace.clone()],
         scratch: vec![],
+        read_only: false,
     };
     let mut rules = Rules::default();
     for (behaviour, text) in picked {

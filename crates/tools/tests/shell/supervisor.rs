@@ -30,7 +30,6 @@ pub(crate) struct World {
     rows: Mutex<Vec<Row>>,
     tasks: Mutex<JoinSet<()>>,
     pub(crate) released: Mutex<Vec<(JobId, Release)>>,
-    pub(crate) told: Mutex<Vec<JobId>>,
     pub(crate) news: Mutex<Vec<JobNews>>,
 }
 
@@ -41,7 +40,6 @@ impl World {
             rows: Mutex::default(),
             tasks: Mutex::default(),
             released: Mutex::default(),
-            told: Mutex::default(),
             news: Mutex::default(),
         })
     }
@@ -139,10 +137,6 @@ impl Supervisor for Door {
         Ok(job)
     }
 
-    fn mark_told(&self, _owner: &AgentId, id: &JobId) {
-        self.0.told.lock().unwrap().push(id.clone());
-    }
-
     fn tell(&self, news: JobNews) -> BoxFuture<'_, Result<(), String>> {
         self.0.news.lock().unwrap().push(news);
         Box::pin(async { Ok(()) })
@@ -174,8 +168,13 @@ impl Agent {
 
     pub(crate) fn named(world: &Arc<World>, id: AgentId) -> Self {
         let work = world.work();
-        let place =
-            Place { cwd: work.clone(), home: "/nonexistent".into(), roots: vec![work], scratch: vec![] };
+        let place = Place {
+            cwd: work.clone(),
+            home: "/nonexistent".into(),
+            roots: vec![work],
+            scratch: vec![],
+            read_only: false,
+        };
         Self { world: world.clone(), id, place, cancel: CancellationToken::new() }
     }
 

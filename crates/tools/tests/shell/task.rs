@@ -37,7 +37,7 @@ async fn output_of_an_ended_task() {
     assert_eq!(task["exitCode"], 5);
     assert_eq!(task["output"], "one\ntwo\n");
     assert!(text(&out).contains("exit code: 5") && text(&out).ends_with("one\ntwo"), "{}", text(&out));
-    assert_eq!(*world.told.lock().unwrap(), [id.as_str().into()]);
+    assert_eq!(task["task_id"], id);
 }
 
 // proves: B5
@@ -54,7 +54,6 @@ async fn a_running_task_is_polled_or_awaited_within_a_limit() {
     assert_eq!(field(&out, "task")["status"], "running");
     let out = agent.call(&tool, json!({"task_id": id, "timeout": 1})).await;
     assert_eq!(field(&out, "retrieval_status"), "timeout");
-    assert!(world.told.lock().unwrap().is_empty());
     let (out, _) = tokio::join!(
         timeout(HANG, agent.call(&tool, json!({"task_id": id}))),
         tokio::fs::write(&go, "late\n")

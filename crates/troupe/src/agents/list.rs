@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use troupe_core::catalogue::DefFault;
 use troupe_core::def::AgentDef;
+use troupe_core::not_yet;
 use troupe_core::visible::{visible, visible_lines};
 use troupe_engine::load::Env;
 
@@ -21,16 +22,16 @@ const CELL: usize = 48;
 /// # Errors
 /// When a session could not start here.
 pub(super) fn text(wish: &AgentsList, env: Env) -> Result<String, Fault> {
-    let here = agents_here(&wish.given.run(), env)?;
+    let here = agents_here(wish.given.run(), env)?;
     let catalogue = &here.catalogue;
     let mut rows: Vec<(&AgentDef, Option<&AgentDef>)> = Vec::new();
-    for def in &catalogue.offered {
+    for def in catalogue.offered.iter().chain(&catalogue.unavailable) {
         rows.push((def, None));
         let shadowed = catalogue.shadowed.iter().rev().filter(|other| other.name == def.name);
         rows.extend(shadowed.map(|other| (&**other, Some(&**def))));
     }
     if wish.json {
-        let agents: Vec<Value> = rows.iter().map(|(def, by)| object(def, *by)).collect();
+        let agents: Vec<Value> = rows.iter().map(|(def, by)| object(def, *by, &here)).collect();
         let faults: Vec<Value> = catalogue.faults.iter().map(fault_object).collect();
         return Ok(format!("{:#}\n", json!({"agents": agents, "faults": faults})));
     }
@@ -48,11 +49,16 @@ pub(super) fn text(wish: &AgentsList, env: Env) -> Result<String, Fault> {
 
 fn row(def: &AgentDef, by: Option<&AgentDef>, here: &AgentsHere) -> [String; 5] {
     let faults = here.catalogue.faults.iter().filter(|fault| is_of(fault, def)).count();
-    let state = match by {
-        Some(by) => format!("shadowed by {}", by.source.word()),
-        None if def.name == here.main.name => "active, main".to_owned(),
-        None => "active".to_owned(),
+    let mut state = match (by, not_yet::lacks(def), here.refused(def)) {
+        (Some(by), ..) => format!("shadowed by {}", by.source.word()),
+        (None, Some(_), _) => "can't be started".to_owned(),
+        (None, None, _) if def.name == here.main.name => "active, main".to_owned(),
+        (None, None, Some(why)) => why.to_owned(),
+        (None, None, None) => "active".to_owned(),
     };
+    if here.catalogue.replaces_builtin(def) && by.is_none() {
+        state.push_str(", in place of a built-in");
+    }
     let state = match faults {
         0 => state,
         1 => format!("{state}, 1 fault"),
@@ -61,7 +67,7 @@ fn row(def: &AgentDef, by: Option<&AgentDef>, here: &AgentsHere) -> [String; 5] 
     [
         visible(&def.name),
         state,
-        visible(model(def)),
+        visible(here.named_model(def).unwrap_or("inherit")),
         short(&visible(&tools(def))),
         visible(&source(def, here)),
     ]
@@ -110,13 +116,18 @@ pub(super) fn fault_object(fault: &DefFault) -> Value {
 }
 
 /// A definition as JSON.
-pub(super) fn object(def: &AgentDef, by: Option<&AgentDef>) -> Value {
+pub(super) fn object(def: &AgentDef, by: Option<&AgentDef>, here: &AgentsHere) -> Value {
+    let lacks = not_yet::lacks(def);
     json!({
         "name": def.name,
         "description": def.when,
         "source": def.source.word(),
         "file": def.source.file(),
-        "active": by.is_none(),
+        "active": by.is_none() && lacks.is_none(),
+        "unavailable": lacks,
+        "refused": if by.is_none() { here.refused(def) } else { None },
+        "replacesBuiltIn": by.is_none() && here.catalogue.replaces_builtin(def),
+        "withoutEffect": not_yet::ignored(def),
         "shadowedBy": by.map(|by| json!({"source": by.source.word(), "file": by.source.file()})),
         "model": model(def),
         "effort": def.effort,
@@ -124,6 +135,7 @@ pub(super) fn object(def: &AgentDef, by: Option<&AgentDef>) -> Value {
         "tools": def.tools.only,
         "disallowedTools": def.tools.without,
         "startsAgents": def.tools.agents,
+        "startsNoAgents": def.tools.without_agents,
         "maxTurns": def.limits.turns,
         "background": def.background,
         "memory": def.memory,

@@ -2,7 +2,6 @@
 
 mod list;
 mod new;
-mod pool;
 mod show;
 
 use std::path::Path;
@@ -18,11 +17,11 @@ use crate::wiring::AgentsHere;
 ///
 /// # Errors
 /// When there is no such agent, the file is there, or a session could not start here either.
-pub(crate) fn run(wish: &AgentsWish, env: Env) -> Result<String, Fault> {
+pub(crate) async fn run(wish: &AgentsWish, env: Env) -> Result<String, Fault> {
     match &wish.command {
         None => list::text(&wish.list, env),
         Some(AgentsCommand::List(list)) => list::text(list, env),
-        Some(AgentsCommand::Show(show)) => show::text(show, env),
+        Some(AgentsCommand::Show(show)) => show::text(show, env).await,
         Some(AgentsCommand::New(new)) => new::write(new, &env),
     }
 }

@@ -4,36 +4,39 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use troupe_core::def::AgentDef;
+use troupe_core::not_yet;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::visible::visible_lines;
 use troupe_engine::load::Env;
 
 use super::list::{fault_line, fault_object, is_of, object};
-use super::pool::{self, Pool};
 use super::source;
-use crate::args::AgentsShow;
+use crate::args::{AgentsShow, LifeWord};
 use crate::fault::Fault;
-use crate::wiring::{AgentsHere, agents_here, model_id, unknown_agent};
+use crate::wiring::{AgentsHere, Gets, agents_here, unknown_agent};
 
 /// The agent as text or JSON.
 ///
 /// # Errors
 /// When there is none of this name.
-pub(super) fn text(wish: &AgentsShow, env: Env) -> Result<String, Fault> {
-    let here = agents_here(&wish.given.run(), env)?;
+pub(super) async fn text(wish: &AgentsShow, env: Env) -> Result<String, Fault> {
+    let here = agents_here(wish.given.run(), env)?;
     let is_main = wish.name == here.main.name;
-    let found = here.catalogue.find(&wish.name).or_else(|| is_main.then_some(&here.main));
+    let listed = here.catalogue.find(&wish.name).or_else(|| here.catalogue.unavailable(&wish.name));
+    let life = match wish.life {
+        Some(LifeWord::Foreground) => Some(Life::Foreground),
+        Some(LifeWord::Background) => Some(Life::Background),
+        Some(LifeWord::Main) => Some(Life::Main),
+        None => (is_main && listed.is_none()).then_some(Life::Main),
+    };
+    let found = listed.or_else(|| is_main.then_some(&here.main));
     let def = found.ok_or_else(|| unknown_agent(&wish.name, &here.catalogue))?;
-    let life = wish.life.or_else(|| {
-        (is_main && here.catalogue.find(&wish.name).is_none()).then_some(crate::args::LifeWord::Main)
-    });
-    let at = pool::standing(def, life, &here);
-    let pool = pool::of(def, &at, &here);
+    let gets = here.gets(def, life).await;
     if wish.json {
-        return Ok(format!("{:#}\n", as_json(def, &at, &pool, &here)));
+        return Ok(format!("{:#}\n", as_json(def, &gets, &here)));
     }
     let mut text = String::new();
-    for (name, value) in lines(def, &at, &pool, &here) {
+    for (name, value) in lines(def, &gets, &here) {
         // Writing to a string can't fail. What has several lines stays one block.
         let _ = writeln!(text, "{name:<12}{}", value.trim_end().replace('\n', "\n            "));
     }
@@ -41,23 +44,47 @@ pub(super) fn text(wish: &AgentsShow, env: Env) -> Result<String, Fault> {
     Ok(visible_lines(&text))
 }
 
-fn lines(def: &AgentDef, at: &Standing, pool: &Pool, here: &AgentsHere) -> Vec<(&'static str, String)> {
+/// Why the main agent can't start it; none for the main agent itself.
+fn refused(def: &AgentDef, gets: &Gets, here: &AgentsHere) -> Option<&'static str> {
+    if is_main(gets.at.life) { None } else { here.refused(def) }
+}
+
+fn is_main(life: Life) -> bool {
+    matches!(life, Life::Main | Life::Coordinator)
+}
+
+/// Names in its definition that no tool has.
+fn unknown<'d>(def: &'d AgentDef, here: &AgentsHere) -> Vec<&'d str> {
+    def.tools.unknown(|name| here.tools.iter().any(|tool| *tool.spec().name == *name))
+}
+
+fn lines(def: &AgentDef, gets: &Gets, here: &AgentsHere) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("name", def.name.clone()),
         ("source", source(def, here)),
         ("when", def.when.clone()),
-        ("model", model(def, at, here)),
+        ("model", model(def, gets, here)),
     ];
     let mut add = |name: &'static str, value: Option<String>| {
         lines.extend(value.filter(|value| !value.is_empty()).map(|value| (name, value)));
     };
-    add("effort", def.effort.map(|effort| word(&json!(effort))));
-    add("mode", Some(mode(def, at, here)));
-    add("runs", Some(life(at.life).to_owned()));
+    add("lacks", not_yet::lacks(def));
+    add("refused", refused(def, gets, here).map(str::to_owned));
+    add("no effect", not_yet::ignored_words(def));
+    let replaces = here.catalogue.replaces_builtin(def);
+    add("replaces", replaces.then(|| "the built-in agent of this name".to_owned()));
+    add("effort", gets.effort.map(|effort| effort.as_str().to_owned()));
+    add("mode", Some(mode(def, &gets.at, here)));
+    add("runs", Some(life(gets.at.life).to_owned()));
     add("turns", def.limits.turns.map(|turns| format!("at most {turns}")));
     add(
         "starts",
         def.tools.agents.as_ref().map(|types| format!("agents of these types only: {}", types.join(", "))),
+    );
+    let not = def.tools.without_agents.join(", ");
+    add(
+        "starts not",
+        Some(not).filter(|not| !not.is_empty()).map(|not| format!("agents of these types: {not}")),
     );
     add(
         "allowed",
@@ -78,13 +105,14 @@ fn lines(def: &AgentDef, at: &Standing, pool: &Pool, here: &AgentsHere) -> Vec<(
     add("context", def.omit_instructions.then(|| "without instruction files and git status".to_owned()));
     add("first", def.initial_prompt.clone());
     add("reminder", def.reminder.clone());
-    add("tools", Some(if pool.has.is_empty() { "none".to_owned() } else { pool.has.join(", ") }));
-    let without: Vec<String> = pool.without.iter().map(|(tool, why)| format!("{tool}: {why}")).collect();
+    add("tools", Some(if gets.tools.is_empty() { "none".to_owned() } else { gets.tools.join(", ") }));
+    let without: Vec<String> =
+        gets.without.iter().map(|(tool, why)| format!("{tool}: {}", why.words())).collect();
     add("without", Some(without.join("\n")));
     add(
         "unknown",
         Some(
-            pool.unknown
+            unknown(def, here)
                 .iter()
                 .map(|name| format!("{name}: there is no such tool"))
                 .collect::<Vec<_>>()
@@ -97,26 +125,22 @@ fn lines(def: &AgentDef, at: &Standing, pool: &Pool, here: &AgentsHere) -> Vec<(
 }
 
 /// The model that it gets, and why (C2).
-fn model(def: &AgentDef, at: &Standing, here: &AgentsHere) -> String {
-    let named = |name: &str| {
-        let id = model_id(name);
-        if id == name { id } else { format!("{name} ({id})") }
+fn model(def: &AgentDef, gets: &Gets, here: &AgentsHere) -> String {
+    let name = match &gets.model {
+        Ok(name) => name,
+        Err(unknown) => return format!("none: {unknown}"),
     };
-    match (&here.subagent_model, &def.model) {
-        (Some(name), _) if at.life != Life::Main => {
-            format!("{}, which is set for all sub-agents", named(name))
-        }
-        (_, troupe_core::def::ModelChoice::Named(name)) => named(name),
-        (_, troupe_core::def::ModelChoice::Inherit) if at.life == Life::Main => named(&here.model),
-        (_, troupe_core::def::ModelChoice::Inherit) => {
-            format!("inherit: that of whoever starts it, at first {}", named(&here.model))
-        }
+    let id = here.model_id(name);
+    let named = if id == *name { id } else { format!("{name} ({id})") };
+    match (is_main(gets.at.life), here.model_from(def)) {
+        (true, _) | (_, "") => named,
+        (false, from) => format!("{named}, {from}"),
     }
 }
 
 fn mode(def: &AgentDef, at: &Standing, here: &AgentsHere) -> String {
     match def.mode {
-        None if at.life == Life::Main => format!("{}, the session's", at.mode.as_str()),
+        None if is_main(at.life) => format!("{}, the session's", at.mode.as_str()),
         None => format!("that of whoever starts it, at first {}", at.mode.as_str()),
         Some(wanted) if wanted == at.mode => wanted.as_str().to_owned(),
         Some(wanted) => {
@@ -124,7 +148,7 @@ fn mode(def: &AgentDef, at: &Standing, here: &AgentsHere) -> String {
                 "{}: it wants {}, and the session's is {}",
                 at.mode.as_str(),
                 wanted.as_str(),
-                here.mode.as_str()
+                here.main_mode(&here.main).as_str()
             )
         }
     }
@@ -153,22 +177,23 @@ fn word(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn as_json(def: &AgentDef, at: &Standing, pool: &Pool, here: &AgentsHere) -> Value {
-    let mut object = object(def, None);
+fn as_json(def: &AgentDef, gets: &Gets, here: &AgentsHere) -> Value {
+    let mut object = object(def, None, here);
     let without: Vec<Value> =
-        pool.without.iter().map(|(tool, why)| json!({"tool": tool, "why": why})).collect();
+        gets.without.iter().map(|(tool, why)| json!({"tool": tool, "why": why.words()})).collect();
     let faults: Vec<Value> =
         here.catalogue.faults.iter().filter(|fault| is_of(fault, def)).map(fault_object).collect();
-    object["resolvedModel"] = match (&here.subagent_model, &def.model) {
-        (Some(name), _) if at.life != Life::Main => model_id(name),
-        (_, troupe_core::def::ModelChoice::Named(name)) => model_id(name),
-        _ => model_id(&here.model),
-    }
-    .into();
-    object["resolvedMode"] = at.mode.as_str().into();
-    object["pool"] = json!(pool.has);
+    let model = gets.model.as_ref().ok();
+    object["refused"] = json!(refused(def, gets, here));
+    object["resolvedModel"] = json!(model.map(|name| here.model_id(name)));
+    object["resolvedMode"] = gets.at.mode.as_str().into();
+    object["recorded"] = json!({
+        "model": model, "mode": gets.at.mode, "effort": gets.effort,
+        "background": gets.at.life == Life::Background,
+    });
+    object["pool"] = json!(gets.tools);
     object["removed"] = without.into();
-    object["unknownTools"] = json!(pool.unknown);
+    object["unknownTools"] = json!(unknown(def, here));
     object["faults"] = faults.into();
     object["prompt"] = def.prompt.as_str().into();
     object

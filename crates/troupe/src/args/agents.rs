@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use troupe_core::policy::Mode;
 
-use super::cli::{Permissions, Prompting, Run, Sources};
+use super::cli::{ModelChoice, Permissions, Prompting, Run, Sources, mode};
 
 /// Which agents there are besides files, and which one is the main one.
 #[derive(Clone, Debug, Default, Args)]
@@ -96,9 +97,26 @@ pub(crate) struct AgentsNew {
 pub(crate) struct AgentsGiven {
     #[command(flatten)]
     sources: Sources,
-    /// More agents, as JSON.
-    #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
-    agents: Option<String>,
+    #[command(flatten)]
+    agents: AgentFlags,
+    /// A run that only coordinates.
+    #[arg(long)]
+    coordinator: bool,
+    /// The run's model.
+    #[arg(long)]
+    model: Option<String>,
+    /// The run's mode.
+    #[arg(long, alias = "permissionMode", value_name = "MODE", value_parser = mode)]
+    permission_mode: Option<Mode>,
+    /// Rules for what is denied.
+    #[arg(long, alias = "disallowedTools", value_name = "RULES", num_args = 1)]
+    disallowed_tools: Vec<String>,
+    /// Which tools there are.
+    #[arg(long, value_name = "TOOLS", num_args = 1)]
+    tools: Option<Vec<String>>,
+    /// Vouch for the folder.
+    #[arg(long)]
+    trust_workspace: bool,
     /// Another folder to work in.
     #[arg(long, alias = "addDir", value_name = "DIR", num_args = 1)]
     add_dir: Vec<PathBuf>,
@@ -110,10 +128,20 @@ pub(crate) struct AgentsGiven {
 impl AgentsGiven {
     /// The run with these flags.
     pub(crate) fn run(&self) -> Run {
+        let permissions = Permissions {
+            permission_mode: self.permission_mode,
+            disallowed_tools: self.disallowed_tools.clone(),
+            tools: self.tools.clone(),
+            trust_workspace: self.trust_workspace,
+            add_dir: self.add_dir.clone(),
+            ..Permissions::default()
+        };
         Run {
+            coordinator: self.coordinator,
             sources: self.sources.clone(),
-            agents: AgentFlags { agents: self.agents.clone(), agent: None },
-            permissions: Permissions { add_dir: self.add_dir.clone(), ..Permissions::default() },
+            agents: self.agents.clone(),
+            model: ModelChoice { model: self.model.clone(), ..ModelChoice::default() },
+            permissions,
             prompting: Prompting { bare: self.bare, ..Prompting::default() },
             ..Run::default()
         }

@@ -59,7 +59,7 @@ pub(crate) enum Command {
         command: Vec<OsString>,
     },
     /// Show the agents of this folder, one of them in full, or begin a new one.
-    Agents(AgentsWish),
+    Agents(Box<AgentsWish>),
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),

@@ -166,6 +166,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         defs: Definitions::fixed(definitions(&env, true)),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
+        export: None,
     };
     let config = Config {
         contexts: Contexts::default(),

@@ -118,7 +118,7 @@ impl Case {
         let bound = folder("isolation", &workspace)?;
         let root = bound.clone().unwrap_or_else(|| workspace.clone());
         let cwd = folder("cwd", &root)?.unwrap_or_else(|| root.clone());
-        let place = Place { cwd, home, roots: vec![root], scratch: Vec::new() };
+        let place = Place { cwd, home, roots: vec![root], scratch: Vec::new(), read_only: false };
         let mut rules = Rules::default();
         for (key, behaviour) in
             [("rule_deny", Behaviour::Deny), ("rule_ask", Behaviour::Ask), ("rule_allow", Behaviour::Allow)]

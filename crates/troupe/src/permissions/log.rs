@@ -3,38 +3,20 @@
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
-use troupe_core::ids::SessionId;
-use troupe_engine::journal::{FileJournal, Locking};
-use troupe_engine::load::project_key::project_key;
-use troupe_engine::load::{Env, Places};
-use troupe_engine::store::{SessionPaths, decisions, latest};
-use uuid::Uuid;
+use troupe_core::visible::visible_lines;
+use troupe_engine::load::Env;
+use troupe_engine::store::decisions;
 
 use crate::args::Log;
 use crate::fault::Fault;
-use crate::wiring::unknown_session;
-use troupe_core::visible::visible_lines;
+use crate::sessions;
 
 /// The log as text, or its lines as they are.
 ///
 /// # Errors
 /// When there is no such session, or its log can't be read.
 pub(super) fn text(wish: &Log, env: &Env) -> Result<String, Fault> {
-    let places = Places::of(env);
-    let root = places.projects.parent().unwrap_or(&places.state).to_owned();
-    let project = project_key(&places.cwd);
-    let session = match &wish.session {
-        Some(id) if Uuid::try_parse(id).is_ok() => SessionId::new(id.as_str()),
-        Some(id) => return Err(unknown_session(id)),
-        None => latest(&root, &project)
-            .map_err(|error| Fault::failed(format_args!("failed to list the sessions: {error}")))?
-            .ok_or_else(|| Fault::failed("there is no session in this folder"))?,
-    };
-    let paths = SessionPaths::new(root.clone(), project, session.clone());
-    if !paths.transcript_file(&troupe_core::ids::AgentId::main()).is_file() {
-        return Err(unknown_session(session.as_str()));
-    }
-    let journal = FileJournal::new(root, Locking::Leased);
+    let (paths, journal) = sessions::named(wish.session.as_deref(), env)?;
     let lines = crate::block_on(async {
         decisions(&journal, &paths).await.map_err(|error| Fault::failed(format_args!("failed to {error}")))
     })?;

@@ -3,17 +3,15 @@
 use std::sync::Arc;
 
 use troupe_core::catalogue::{Catalogue, DefFault};
-use troupe_core::def::{AgentDef, Filter, ModelChoice};
-use troupe_core::policy::Mode;
-use troupe_core::ports::tool::Tool;
+use troupe_core::def::{AgentDef, ModelChoice, Source};
+use troupe_core::not_yet;
 use troupe_core::visible::visible;
 use troupe_engine::load::agents::{self, Given};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{AgentFiles, AgentSources, Env, Places, Settings, Sources, Trust, TrustItem};
-use troupe_engine::session::{Ceilings, Definitions};
-use troupe_models::catalog;
+use troupe_engine::session::Definitions;
 
-use super::{coordinator, definitions, limits, permissions, session, tools, trust};
+use super::{coordinator, definitions, permissions};
 use crate::args::Run;
 use crate::fault::{Fault, warn};
 
@@ -64,6 +62,8 @@ pub(super) struct Agents {
     /// The main agent's definition.
     pub(super) main: Arc<AgentDef>,
     files: AgentFiles,
+    /// Whether somebody vouches for all that the repository holds.
+    vouched: bool,
 }
 
 impl Agents {
@@ -89,21 +89,42 @@ impl Agents {
             definitions::builtin(env, run.is_headless())
         };
         let main = Arc::new(if builtin.is_empty() { AgentDef::default() } else { builtin.remove(0) });
+        let vouched = matches!(from.trust, Trust::Trusted);
         let files = AgentFiles::new(from, builtin, given);
         let main = chosen(run, settings, &files.catalogue(), begun)?.unwrap_or(main);
-        Ok(Self { main, files })
+        Ok(Self { main, files, vouched })
     }
 
     /// Tells what was wrong.
     pub(super) fn tell(&self) {
-        let faults = self.files.faults();
-        for fault in faults.iter().take(TOLD) {
-            warn(told(fault));
+        let (faults, catalogue) = (self.files.faults(), self.files.catalogue());
+        let lacking = catalogue.unavailable.iter().filter_map(|def| not_yet::lacks_words(def));
+        let mut lines = faults.iter().map(told).chain(lacking.map(|line| visible(&line)));
+        lines.by_ref().take(TOLD).for_each(warn);
+        let more = lines.count();
+        if more > 0 {
+            warn(format_args!("{more} more faults of agent definitions: see `troupe agents`"));
         }
-        if faults.len() > TOLD {
+        if !self.vouched {
+            self.tell_replaced();
+        }
+    }
+
+    /// Tells which built-in agents the repository puts others in place of: what these were held to, its own are not.
+    fn tell_replaced(&self) {
+        let catalogue = self.files.catalogue();
+        let of_repository =
+            |def: &&Arc<AgentDef>| matches!(def.source, Source::Project(_) | Source::Plugin { .. });
+        let all = catalogue.offered.iter().chain(&catalogue.unavailable);
+        let replaced: Vec<&str> = all
+            .filter(of_repository)
+            .filter(|def| catalogue.replaces_builtin(def))
+            .map(|def| def.name.as_str())
+            .collect();
+        if !replaced.is_empty() {
             warn(format_args!(
-                "{} more faults of agent definitions: see `troupe agents`",
-                faults.len() - TOLD
+                "this repository has agents of its own in place of built-in ones: {}; see `troupe agents`",
+                visible(&replaced.join(", "))
             ));
         }
     }
@@ -114,6 +135,11 @@ impl Agents {
             ModelChoice::Named(name) => Some(name),
             ModelChoice::Inherit => None,
         }
+    }
+
+    /// The definitions of now.
+    pub(super) fn catalogue(&self) -> Arc<Catalogue> {
+        self.files.catalogue()
     }
 
     /// What the engine takes.
@@ -144,10 +170,17 @@ fn chosen(
         (None, None, Some(name)) => (name, "the setting `agent`"),
         (None, None, None) => return Ok(None),
     };
-    match catalogue.find(name) {
-        Some(def) => Ok(Some(Arc::clone(def))),
-        None => Err(unknown(name, catalogue).hint(format!("{from} names it"))),
+    match (catalogue.find(name), catalogue.unavailable(name)) {
+        (Some(def), _) => Ok(Some(Arc::clone(def))),
+        (None, Some(def)) => Err(unavailable(def).hint(format!("{from} names it"))),
+        (None, None) => Err(unknown(name, catalogue).hint(format!("{from} names it"))),
     }
+}
+
+/// There is such an agent, and something that it needs is missing.
+fn unavailable(def: &AgentDef) -> Fault {
+    let why = not_yet::lacks(def).unwrap_or_default();
+    Fault::failed(visible(&format!("agent `{}` can't be started: {why}", def.name)))
 }
 
 /// There is no such agent.
@@ -159,60 +192,4 @@ pub(crate) fn unknown(name: &str, catalogue: &Catalogue) -> Fault {
         fault = fault.hint(visible(&format!("a definition is skipped: {skipped}")));
     }
     fault
-}
-
-/// What there is in a folder, without a session.
-pub(crate) struct AgentsHere {
-    pub(crate) catalogue: Arc<Catalogue>,
-    /// The main agent's definition.
-    pub(crate) main: Arc<AgentDef>,
-    /// All tools.
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Those that rules leave.
-    pub(crate) pool: Filter,
-    /// The mode that a session starts in.
-    pub(crate) mode: Mode,
-    pub(crate) ceilings: Ceilings,
-    /// The session's model.
-    pub(crate) model: String,
-    /// The model of all sub-agents, where one is set.
-    pub(crate) subagent_model: Option<String>,
-    pub(crate) places: Places,
-    pub(crate) home: Option<std::path::PathBuf>,
-}
-
-/// Finds out, as a session does. What is wrong with definitions is in the catalogue.
-///
-/// # Errors
-/// When a session would not start either.
-pub(crate) fn agents_here(run: &Run, env: Env) -> Result<AgentsHere, Fault> {
-    let places = Places::of(&env);
-    let wanted = session::sources(run)?;
-    let found = trust::unasked(run, &places, &env, wanted)?;
-    let settings = found.settings;
-    let env = env.with_settings(settings.env().into_iter().map(|(name, value)| (name, value.value)));
-    let from = sources(run, &env, &places, wanted, found.trust)?;
-    let agents = Agents::load(run, &env, &settings, from, (false, None))?;
-    let allowed = settings.permissions();
-    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
-    let pool = tools::pool(None, is_bare(run, &env), denied);
-    let usual = session::default_model(&env, &settings);
-    Ok(AgentsHere {
-        catalogue: agents.files.catalogue(),
-        model: agents.model().map_or(usual, str::to_owned),
-        main: agents.main,
-        // No command is run here, so no sandbox is tried out.
-        tools: tools::builtin(&env, &settings, troupe_tools::shell::sandbox::Sandboxing::Off),
-        pool,
-        mode: allowed.default_mode.map(|mode| mode.value).unwrap_or_default(),
-        ceilings: limits::find(run, &env, &settings).ceilings,
-        subagent_model: session::subagent_model(&env),
-        home: env.home,
-        places,
-    })
-}
-
-/// The id that a model's name stands for.
-pub(crate) fn model_id(name: &str) -> String {
-    catalog::resolve(name).to_owned()
 }

@@ -2,6 +2,7 @@
 //! decide one thing each.
 
 mod agents;
+mod agents_here;
 mod cache;
 mod coordinator;
 mod definitions;
@@ -16,11 +17,13 @@ mod sandbox;
 mod session;
 mod standing;
 mod state;
+mod telemetry;
 mod tools;
 mod trust;
 mod which;
 
-pub(crate) use agents::{AgentsHere, agents_here, model_id, unknown as unknown_agent};
+pub(crate) use agents::unknown as unknown_agent;
+pub(crate) use agents_here::{AgentsHere, Gets, agents_here};
 pub(crate) use definitions::builtin as definitions;
 pub(crate) use permissions::Asked;
 pub(crate) use provider::nobody_answers;

@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use reqwest::Url;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::variables::Variable;
 use troupe_engine::load::{Env, Settings};
 use troupe_models::anthropic::{self, Auth, HELPER_TTL, IdleLimits};
 use troupe_models::detect::Server;
 use troupe_models::{Config, Provider, RetryPolicy};
 
 use super::key_helper::helper;
-use crate::fault::{Fault, warn};
+use super::tools::number;
+use crate::fault::Fault;
 use crate::trace::Secrets;
 
 /// What a model's name begins with when it is a script's.
 const SCRIPT: &str = "script:";
+
+/// The source of a key that a program of the person's prints.
+pub(super) const HELPER: &str = "apiKeyHelper";
 
 /// Variables of the system and of the ecosystem that name more certificate authorities.
 const CERTIFICATES: [&str; 2] = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"];
@@ -52,7 +55,7 @@ pub(super) fn choose(
     config.idle = idle(env);
     let key_source = match config.auth {
         Auth::Key(_) => var::ANTHROPIC_API_KEY.name,
-        Auth::Helper { .. } => "apiKeyHelper",
+        Auth::Helper { .. } => HELPER,
         Auth::Token(_) | Auth::None => "none",
     };
     Some(Chosen { config: Config { provider: Provider::Anthropic(config), retry }, key_source })
@@ -98,7 +101,7 @@ fn is_loopback(base: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn certificates(env: &Env) -> Vec<PathBuf> {
+pub(super) fn certificates(env: &Env) -> Vec<PathBuf> {
     let set = CERTIFICATES.iter().filter_map(|name| env.vars.get(*name)).filter(|path| !path.is_empty());
     set.map(|path| env.cwd.join(path)).collect()
 }
@@ -126,14 +129,6 @@ fn idle(env: &Env) -> IdleLimits {
         limits.progress = Duration::from_millis(limit);
     }
     limits
-}
-
-/// A number of the environment; one that is none is told and left out.
-fn number(env: &Env, variable: &Variable) -> Option<u64> {
-    env.number(variable).unwrap_or_else(|bad| {
-        warn(bad);
-        None
-    })
 }
 
 #[cfg(test)]

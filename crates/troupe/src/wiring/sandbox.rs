@@ -12,7 +12,7 @@ use troupe_engine::load::settings::SandboxSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Places, Settings};
 use troupe_sandbox::proxy::{Domains, Pattern, Upstream};
-use troupe_sandbox::{Names, Policy, Sandbox, Unavailable, Workspace};
+use troupe_sandbox::{Names, Policy, Sandbox, Unavailable, Workspace, build_folders};
 use troupe_tools::shell::sandbox::{
     Excluded, NetworkRules, Policies, Sandboxing, ShellSandbox, Sweeps, temp_in,
 };
@@ -177,7 +177,7 @@ impl Fence {
         }
         let names = Names { folders: PROTECTED.folders, files: PROTECTED.files, config: PROTECTED.config };
         let mut policy = Policy::standard(&Workspace {
-            roots: &place.roots,
+            roots: if place.read_only { &[] } else { &place.roots },
             scratch: &place.scratch,
             temp,
             home: Some(&place.home),
@@ -191,6 +191,11 @@ impl Fence {
         policy.hidden.extend(files.deny_read.iter().chain(&self.rules.hidden).cloned());
         policy.shown.extend(files.allow_read.iter().chain(&network.unix_sockets).chain(shown).cloned());
         policy.unix_sockets = unix_sockets;
+        if place.read_only {
+            let mut free: Vec<PathBuf> = place.roots.iter().flat_map(|root| build_folders(root)).collect();
+            free.extend_from_slice(&place.scratch);
+            policy.hold(&place.roots, &free);
+        }
         policy
     }
 }

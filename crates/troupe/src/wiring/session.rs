@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use troupe_core::def::Source;
+use troupe_core::def::{AgentDef, Filter, Source};
 use troupe_core::policy::Mode;
 use troupe_core::prompt::Instructions;
 use troupe_engine::clock::SystemClock;
@@ -23,10 +23,11 @@ use super::permissions::Asked;
 use super::state::State;
 use super::{
     agents, cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox,
-    state, tools, trust, which,
+    state, telemetry, tools, trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
+use crate::telemetry::Destination;
 use crate::trace::Secrets;
 
 /// The program's own version.
@@ -51,6 +52,8 @@ pub(crate) struct Wired {
     pub(crate) asked: Asked,
     /// How the frontend behaves.
     pub(crate) options: Options,
+    /// Where the log of agents is sent.
+    pub(crate) telemetry: Option<Destination>,
 }
 
 /// What comes of the wiring.
@@ -119,19 +122,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         trust: &found.trust,
         git: found.git,
     })?;
-    // What the main agent's definition says goes before the settings; a repository's only where it lets less pass.
-    let is_repositorys = matches!(agents.main.source, Source::Project(_) | Source::Plugin { .. });
-    let usual_mode = leave.mode.unwrap_or_default();
-    let wins = |mode: Mode| !is_repositorys || !mode.lets_pass_more_than(usual_mode);
-    if run.mode().is_none() && agents.main.mode.is_some_and(wins) {
-        leave.mode = None;
-    }
+    leave.mode = start_mode(run, leave.mode, &agents.main);
     let turns = agents.main.limits.turns;
     let mut options = frontend::options(run, &env, permissions::may_bypass(run, &allowed, &env), key_source);
-    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
-    let denied_by_flag =
-        run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
-    let pool = tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(denied_by_flag));
+    let pool = pool(run, &allowed, bare);
 
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
@@ -144,7 +138,10 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         defs: agents.into_definitions(),
         journal: Arc::clone(&state.journal),
         clock: Arc::new(SystemClock),
+        // Its task needs the runtime, which is not there yet.
+        export: None,
     };
+    let telemetry = telemetry::destination(&env, secrets);
     let mut limits = limits::find(run, &env, &settings);
     limits.limits.turns = limits.limits.turns.or(turns);
     let config = Config {
@@ -183,7 +180,23 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let asked = Asked::of(run);
     let State { lasts, scratch, .. } = state;
     let folders = scratch.into_iter().chain(sandbox.folder).collect();
-    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options })))
+    Ok(Outset::Ready(Box::new(Wired { parts, config, start, lasts, folders, asked, options, telemetry })))
+}
+
+/// The mode that the session is started in; none leaves it to the main agent's definition, which goes before the
+/// settings, a repository's only where it lets less pass.
+pub(super) fn start_mode(run: &Run, usual: Option<Mode>, main: &AgentDef) -> Option<Mode> {
+    let is_repositorys = matches!(main.source, Source::Project(_) | Source::Plugin { .. });
+    let wins = |mode: Mode| !is_repositorys || !mode.lets_pass_more_than(usual.unwrap_or_default());
+    if run.mode().is_none() && main.mode.is_some_and(wins) { None } else { usual }
+}
+
+/// The tools that flags and rules leave.
+pub(super) fn pool(run: &Run, allowed: &PermissionSettings, bare: bool) -> Filter {
+    let denied = allowed.deny.iter().map(|rule| rule.text.as_str());
+    let by_flag =
+        run.permissions.disallowed_tools.iter().flat_map(|value| troupe_engine::load::rules::split(value));
+    tools::pool(run.permissions.tools.as_deref(), bare, denied.chain(by_flag))
 }
 
 pub(super) fn sources(run: &Run) -> Result<Sources, Fault> {

@@ -52,8 +52,13 @@ pub(crate) fn standing(run: &Run, env: Env) -> Result<Standing, Fault> {
     let built = sandbox::build(&fence, &env, &places.state);
     let mut roots = vec![places.cwd.clone()];
     roots.extend(session::roots(run, &env, &allowed)?);
-    let place =
-        Place { cwd: places.cwd.clone(), home: session::home(&env, &places), roots, scratch: Vec::new() };
+    let place = Place {
+        cwd: places.cwd.clone(),
+        home: session::home(&env, &places),
+        roots,
+        scratch: Vec::new(),
+        read_only: false,
+    };
     let from = allowed.default_mode.as_ref().map(|mode| mode.origin.source.to_string());
     Ok(Standing {
         rules: with_links(leave.rules, &place),

@@ -80,7 +80,7 @@ pub(super) fn pool<'r>(
     };
     let bare_rule = |rule: &&str| !rule.contains('(');
     let without = denied.map(str::trim).filter(bare_rule).map(str::to_owned).collect();
-    Filter { only, without, agents: None }
+    Filter { only, without, ..Filter::default() }
 }
 
 /// Tells of tools that `--tools` names and that there are none of. Rules may name tools of other programs:

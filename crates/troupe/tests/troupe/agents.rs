@@ -176,6 +176,47 @@ fn a_new_file_is_a_sound_agent_and_is_never_written_over() {
     }
 }
 
+#[test]
+fn a_new_file_says_literally_what_its_description_says() {
+    let stage = Stage::new();
+    let said = "Use {name} for {description} and {called}";
+    run(&stage, &["new", "{called}", "--description", said]).clean();
+    let shown = parsed(&run(&stage, &["show", "{called}", "--json"]));
+    assert_eq!((&shown["description"], &shown["name"]), (&json!(said), &json!("{called}")));
+    assert!(shown["prompt"].as_str().unwrap().starts_with("You are {called}. "), "{shown}");
+}
+
+// proves: X13
+#[test]
+fn a_new_file_stays_in_its_project() {
+    for link in ["work/.troupe", "work/.troupe/agents"] {
+        for there in [true, false] {
+            let stage = Stage::new();
+            let outside = stage.path("outside");
+            std::fs::create_dir_all(stage.path(link).parent().unwrap()).unwrap();
+            if there {
+                std::fs::create_dir(&outside).unwrap();
+            }
+            std::os::unix::fs::symlink(&outside, stage.path(link)).unwrap();
+            run(&stage, &["new", "a"]).says(1, &["link out of the project", "--user"]);
+            let made = outside.read_dir().map_or(0, Iterator::count);
+            assert_eq!(made, 0, "{link}");
+        }
+    }
+    // A link to another place of the project is the project's.
+    let stage = Stage::new();
+    std::fs::create_dir(stage.path("work/kept")).unwrap();
+    std::os::unix::fs::symlink("kept", stage.path("work/.troupe")).unwrap();
+    run(&stage, &["new", "a"]).clean();
+    assert!(stage.path("work/kept/agents/a.md").is_file());
+    // The person's own link is followed, and told.
+    std::fs::create_dir(stage.path("dotfiles")).unwrap();
+    std::fs::create_dir(stage.path("home/.troupe")).unwrap();
+    std::os::unix::fs::symlink(stage.path("dotfiles"), stage.path("home/.troupe/agents")).unwrap();
+    let made = run(&stage, &["new", "b", "--user"]);
+    assert!(made.clean().contains("dotfiles/b.md)") && stage.path("dotfiles/b.md").is_file(), "{made:?}");
+}
+
 const LEADS: &str = "agent main\nreply\n  call Agent subagent_type=reviewer description=d prompt=p\nreply \"done\"\nagent reviewer\nreply\n  call Bash command=true\nreply\n  expect \"no tool\"\n  text \"reviewed\"\n";
 
 // proves: D1, D3

@@ -42,13 +42,16 @@ fn keys_are_never_shown_and_json_holds_the_same() {
         let keys = [("ANTHROPIC_API_KEY", "sekret-1"), ("ANTHROPIC_AUTH_TOKEN", "sekret-2")];
         let mut command = stage.troupe();
         command.arg("config").args(arguments).envs(keys).env("https_proxy", "http://u:sekret-3@h:1");
-        end(command.env("ANTHROPIC_BASE_URL", "https://u:sekret-4@host/x"))
+        end(command
+            .env("ANTHROPIC_BASE_URL", "https://u:sekret-4@host/x?api_key=sekret-5")
+            .env("NO_PROXY", "u:sekret-6@host:1"))
     };
-    for arguments in [&[][..], &["--json"], &["ANTHROPIC_API_KEY"], &["HTTPS_PROXY", "--json"]] {
+    for arguments in [&[][..], &["--json"], &["ANTHROPIC_API_KEY"], &["HTTPS_PROXY", "--json"], &["NO_PROXY"]]
+    {
         let shown = run(arguments);
         assert!(!shown.clean().contains("sekret"), "{shown:?}");
     }
-    assert!(run(&[]).out.contains("https://…@host/x"));
+    assert!(run(&[]).out.contains("https://…@host/x?api_key=…"));
     assert!(line(&run(&[]).out, "ANTHROPIC_API_KEY").contains("set, not shown"));
     let all: Value = serde_json::from_str(run(&["--json"]).clean()).unwrap();
     let flag = |name: &str| {

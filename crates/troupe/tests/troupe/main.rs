@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod agents;
+mod agents_shown;
 mod builtin_agents;
 mod command_line;
 mod config;
@@ -19,4 +20,5 @@ mod server;
 mod sessions;
 mod signals;
 mod stage;
+mod telemetry;
 mod trust;

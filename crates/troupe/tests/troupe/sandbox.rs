@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::stage::{Ended, Stage, end};
 
+mod checking;
 mod ending;
 
 /// A script in which the main agent makes these Bash calls one after the other, and then says "done".

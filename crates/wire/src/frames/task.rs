@@ -153,20 +153,7 @@ pub(crate) fn notification(session: &str, task: &Task, outcome: &Outcome, now: T
 
 fn summary(task: &Task, outcome: &Outcome) -> String {
     let what = if task.is_agent { "Agent" } else { "Command" };
-    let how = match outcome {
-        Outcome::Agent(envelope) => match envelope.ending {
-            Ending::Completed => "completed".to_owned(),
-            Ending::Failed => "failed".to_owned(),
-            Ending::Stopped => "was stopped".to_owned(),
-        },
-        Outcome::Shell(end) => match (end.ending, end.code, end.signal) {
-            (Ending::Stopped, ..) => "was stopped".to_owned(),
-            (_, Some(code), _) => format!("ended with exit code {code}"),
-            (_, None, Some(signal)) => format!("was ended by signal {signal}"),
-            (_, None, None) => "failed".to_owned(),
-        },
-    };
-    format!("{what} \"{}\" {how}", task.description)
+    format!("{what} \"{}\" {}", task.description, outcome.in_words())
 }
 
 /// All jobs that no call waits for.

@@ -21,9 +21,10 @@ use super::questions::Asking;
 use super::queue::Queue;
 use super::writer::Writer;
 use super::{Exit, Options, Output, Signal};
+use crate::due::{Due, Finished, Wanted};
 use crate::frames::{self, About, Ended, Spent, State};
 use crate::line;
-use crate::projection::{Due, Finished, Projection, Wanted, name_prompts};
+use crate::projection::{Projection, name_prompts};
 use crate::waiting;
 
 /// How long the notice of a job that ended may take to begin a turn.

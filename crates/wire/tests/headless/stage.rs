@@ -111,6 +111,7 @@ impl Setup {
             defs: Definitions::fixed([definition("main"), definition("helper")]),
             journal: Arc::clone(&disk) as _,
             clock: Arc::new(SystemClock),
+            export: None,
         };
         let asks = !matches!(self.asks, Asks::Nobody);
         let mut config = config(&folder, asks);

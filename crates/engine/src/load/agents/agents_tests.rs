@@ -70,7 +70,8 @@ impl World {
             assert_eq!(fault.file, path);
             (fault.line, fault.used, fault.what.clone())
         };
-        (catalogue.offered.first().map(|def| (**def).clone()), catalogue.faults.iter().map(brief).collect())
+        let def = catalogue.offered.iter().chain(&catalogue.unavailable).next();
+        (def.map(|def| (**def).clone()), catalogue.faults.iter().map(brief).collect())
     }
 }
 
@@ -120,6 +121,7 @@ fn all() -> AgentDef {
             only: Some(texts(&["Agent", "Read", "Bash", "mcp__docs"])),
             without: texts(&["Edit", "Write", "StructuredOutput", "WebFetch"]),
             agents: Some(texts(&["a", "b c"])),
+            without_agents: Vec::new(),
         },
         model: ModelChoice::Named("opus".into()),
         effort: Some(Effort::Xhigh),
@@ -179,6 +181,7 @@ fn a_flag_has_the_same_fields() {
 fn a_faulty_agent_of_a_flag_is_named_with_its_field() {
     let text = json!({
         "a:b": {"description": "x", "prompt": "x"},
+        "Fork": {"description": "x", "prompt": "x"},
         "none": "x",
         "bare": {"description": "x"},
         "mute": {"prompt": "x", "description": 3, "model": "a b"},
@@ -191,6 +194,7 @@ fn a_faulty_agent_of_a_flag_is_named_with_its_field() {
         given.faults.iter().map(|fault| (fault.to_string(), fault.used)).collect();
     for (words, used) in [
         ("--agents: `a:b`: a name can't have", false),
+        ("--agents: `Fork`: `main`, `coordinator` and `fork` are troupe's own", false),
         ("--agents: `none`: expected an object", false),
         ("--agents: `bare`: it has no prompt", false),
         ("--agents: `mute`: `model`: expected the name", true),
@@ -200,7 +204,7 @@ fn a_faulty_agent_of_a_flag_is_named_with_its_field() {
     ] {
         assert!(told.iter().any(|(text, is)| text.contains(words) && *is == used), "{words}: {told:#?}");
     }
-    assert_eq!(told.len(), 7, "{told:#?}");
+    assert_eq!(told.len(), 8, "{told:#?}");
     for bad in ["{", "[]", "\"x\"", ""] {
         assert!(super::given(bad, "--agents").is_err(), "{bad}");
     }
@@ -219,6 +223,9 @@ fn a_file_that_can_not_be_used_is_skipped_with_the_reason() {
         ("name: -x\ndescription: x", Some(2), "can't begin"),
         ("name: ../x\ndescription: x", Some(2), "can't begin"),
         ("name: [x]\ndescription: x", Some(2), "`name`: expected a text, found a list"),
+        ("name: Main\ndescription: x", Some(2), "troupe's own"),
+        ("name: coordinator\ndescription: x", Some(2), "troupe's own"),
+        ("name: FORK\ndescription: x", Some(2), "troupe's own"),
         ("# nothing", None, "a name is missing"),
     ] {
         let (def, faults) = world.read(front);
@@ -302,6 +309,15 @@ fn lists_of_tools_say_all_none_or_some() {
     assert_eq!(of("tools: Agent, Task(a)").agents, None);
     assert_eq!(of("tools: Agent(*)").agents, None);
     assert_eq!(of("tools:\n- Agent(a)\n- Agent(b)").agents, Some(texts(&["a", "b"])));
+    let without = |tools: &str| {
+        let tools = of(&format!("disallowedTools: {tools}"));
+        assert_eq!((tools.only, tools.agents), (None, None));
+        (tools.without, tools.without_agents)
+    };
+    assert_eq!(without("Agent(a, b), Edit, Task(c)"), (texts(&["Edit"]), texts(&["a", "b", "c"])));
+    for all in ["Agent", "Task", "Agent()", "Agent(*)", "Agent(a), Agent"] {
+        assert_eq!(without(all), (texts(&["Agent"]), Vec::new()), "{all}");
+    }
 }
 
 // proves: D1
@@ -413,6 +429,6 @@ fn what_loosens_waits_for_trust_and_nothing_else_does() {
     // The person's own files need none either.
     fs::remove_dir_all(world.base.join("repo/sub/deep/.troupe")).unwrap();
     world.write("home/.troupe/agents/one.md", &format!("---\n{ALL}\n---\nPrompt.\n"));
-    assert_eq!(world.catalogue().offered[0].mode, Some(Mode::AcceptEdits));
+    assert_eq!(world.catalogue().unavailable[0].mode, Some(Mode::AcceptEdits));
     assert_eq!(trust_items(&world.from), []);
 }

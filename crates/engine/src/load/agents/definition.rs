@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use troupe_core::builtin::{COORDINATOR, MAIN};
 use troupe_core::catalogue::DefFault;
 use troupe_core::def::{AgentDef, Source};
+use troupe_core::fork::FORK;
 use troupe_core::visible::is_hidden;
 
 use super::field;
@@ -38,6 +40,9 @@ const FIELDS: &[(&str, &[&str])] = &[
 /// Fields that a plugin can't set: they would reach beyond it.
 const NOT_OF_PLUGINS: &[&str] = &["permissionMode", "mcpServers", "hooks", "allowedTools"];
 
+/// Names that mean something of their own: in headers, in calls and in rules.
+const RESERVED: [&str; 3] = [MAIN, COORDINATOR, FORK];
+
 /// Most characters of a name.
 const NAME: usize = 100;
 
@@ -65,6 +70,8 @@ pub fn name_fault(name: &str) -> Option<&'static str> {
     } else if name.contains(|c: char| is_hidden(c) || ":/\\(),*".contains(c)) {
         // It is a part of addresses, rules and paths.
         Some("a name can't have `:`, `/`, `\\`, `(`, `)`, `,`, `*` or characters that can't be seen")
+    } else if RESERVED.iter().any(|reserved| name.trim().eq_ignore_ascii_case(reserved)) {
+        Some("`main`, `coordinator` and `fork` are troupe's own: choose another name")
     } else {
         None
     }
@@ -170,9 +177,10 @@ impl Maker {
                 }
             }
             "disallowedTools" => {
-                let tools = field::tools(value)?;
-                def.tools.without = tools.names;
-                for remark in tools.remarks {
+                let mut tools = field::tools(value)?;
+                let remarks = std::mem::take(&mut tools.remarks);
+                field::without(tools, &mut def.tools);
+                for remark in remarks {
                     self.fault(line, format!("`disallowedTools`: {remark}"));
                 }
             }

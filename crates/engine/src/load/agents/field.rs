@@ -132,6 +132,16 @@ pub(super) fn only(tools: Tools, filter: &mut Filter) {
     filter.agents = tools.agents;
 }
 
+/// The filter of a list of tools that it is to be without. Types in parentheses are types that it may not start, and
+/// leave it the tool.
+pub(super) fn without(tools: Tools, filter: &mut Filter) {
+    filter.without = tools.names;
+    filter.without_agents = tools.agents.unwrap_or_default();
+    if !filter.without_agents.is_empty() {
+        filter.without.retain(|name| name != "Agent");
+    }
+}
+
 /// Rules that allow.
 pub(super) fn rules(value: &Value) -> Result<Vec<String>, String> {
     let rules: Vec<String> = match value {

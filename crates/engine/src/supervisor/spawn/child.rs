@@ -9,27 +9,30 @@ use troupe_core::catalogue::DEFAULT_TYPE;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{FORMAT, Header};
 use troupe_core::ids::AgentId;
+use troupe_core::not_yet;
 use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::starts::Starts;
 
+use super::fork;
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
-use super::{choice, fork};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
+use crate::starting::{self, Naming};
 use crate::store::Rendered;
 use crate::supervisor::account::Account;
-use crate::supervisor::door::{short_id, waiter};
+use crate::supervisor::door::{agent_id, waiter};
 use crate::supervisor::jobs::Hold;
 use crate::supervisor::{Row, Shared};
 
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
-    if let Some((job, token)) = shared.jobs.of_call(&spawn.call) {
+    let promised = parent.promised(&spawn.call);
+    if let Some((job, token)) = shared.jobs.of_call(&spawn.parent, &spawn.call) {
         // The call is made again after a restart, and its agent is there.
         return Ok(waiter(shared, job, token).with_readable(can_read(shared, &parent)));
     }
@@ -37,7 +40,15 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         let why = "a coordinator starts workers and never forks: give a complete brief";
         return Err(SpawnError::Denied(why.to_owned()));
     }
+    if let Some(isolation) = spawn.isolation {
+        return Err(SpawnError::Invalid(format!("isolation: {}", not_yet::place(isolation))));
+    }
     let offer = fork::offered(shared, &spawn, &parent)?;
+    if offer.is_some() && !parent.starts.admit_fork() {
+        return Err(SpawnError::Denied(
+            "forks can't be started from here: name a `subagent_type`".to_owned(),
+        ));
+    }
     let def = match &offer {
         Some(offer) => Arc::clone(&offer.def),
         None => find_def(shared, &parent.starts, spawn.definition.as_deref())?,
@@ -58,13 +69,13 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     // A fork's request repeats its parent's, whatever else was chosen for agents (C6).
     let (model, effort) = match &offer {
         Some(offer) => (offer.inherited.state().model.clone(), offer.inherited.state().effort),
-        None => {
-            (choice::model(shared, &spawn, &def, &parent_state).await?, choice::effort(&def, &parent_state))
-        }
+        None => (
+            model(shared, &spawn, &def, &parent_state.model).await?,
+            starting::effort(&def, parent_state.effort),
+        ),
     };
-    // Who coordinates goes on while its workers work.
-    let background =
-        spawn.background || def.background || (parent.header.agent.is_main() && shared.coordinates());
+    let coordinates = parent.header.agent.is_main() && shared.coordinates();
+    let background = starting::in_background(spawn.background, &def, coordinates);
     let mode = mode(shared, &spawn, &def, parent_state.mode)?;
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
@@ -79,11 +90,12 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     if !shared.reserve() {
         return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
+    let starts = parent.starts.below(&def);
     let rendered = match &offer {
         Some(offer) => offer.rendered.clone(),
-        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) },
+        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) },
     };
-    let id = AgentId::new(format!("a{}", short_id(shared)));
+    let id = promised.unwrap_or_else(|| agent_id(shared));
     let header = Arc::new(Header {
         format: FORMAT,
         session: shared.paths.session().clone(),
@@ -115,7 +127,6 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         writer = writer.inheriting(Arc::clone(&offer.inherited));
     }
     let state = Arc::clone(writer.transcript().state());
-    let starts = parent.starts.below(&def);
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
@@ -146,7 +157,14 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
     let name = name.unwrap_or(DEFAULT_TYPE);
     let known = || starts.offered(&catalogue).map(|def| def.name.clone()).collect::<Vec<_>>();
     match catalogue.find(name) {
-        None => Err(SpawnError::Unknown { name: name.to_owned(), known: known() }),
+        None => Err(match catalogue.unavailable(name) {
+            None => SpawnError::Unknown { name: name.to_owned(), known: known() },
+            Some(def) => SpawnError::Unavailable {
+                name: def.name.clone(),
+                why: not_yet::lacks(def).unwrap_or_default(),
+                known: known(),
+            },
+        }),
         Some(def) if starts.admit(def, &catalogue) => Ok(Arc::clone(def)),
         Some(_) => {
             let known = known();
@@ -158,9 +176,21 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
     }
 }
 
+/// The model as it is recorded.
+async fn model(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &str) -> Result<String, SpawnError> {
+    let config = &shared.config;
+    let naming = Naming {
+        variable: config.subagent_model.as_deref(),
+        call: spawn.model.as_deref(),
+        usual: config.models.subagent.as_deref(),
+    };
+    let chosen = starting::model(&*shared.parts.model, naming, def, parent).await;
+    chosen.map_err(|unknown| SpawnError::Invalid(unknown.to_string()))
+}
+
 /// The child's mode by S1. A call may only tighten it: it needs no leave itself.
 fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: Mode) -> Result<Mode, SpawnError> {
-    let own = parent.of_child(shared.config.leave.permitted(def.mode));
+    let own = starting::mode(&shared.config.leave, def, parent);
     let Some(wanted) = spawn.mode else { return Ok(own) };
     let mode = parent.of_child(Some(wanted));
     if mode.lets_pass_more_than(own) {

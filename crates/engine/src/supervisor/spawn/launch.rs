@@ -56,6 +56,7 @@ pub(super) fn enter_job(
     shared.enter(Arc::clone(&row));
     shared.bus.tell(&header.agent, EventKind::Opened(Arc::clone(&header)));
     actor.tell_faulty_rules();
+    actor.tell_what_comes_to_nothing();
     let change = JobChange::Started {
         title: header.description.clone(),
         agent: true,

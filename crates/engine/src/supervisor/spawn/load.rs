@@ -12,7 +12,7 @@ use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
 use super::fork::definition_of;
-use crate::store::{Rendered, StoreError, load};
+use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::Shared;
 
 /// What was loaded of an agent.
@@ -21,6 +21,8 @@ pub(crate) struct Loaded {
     pub(crate) transcript: Transcript,
     /// The last position of the transcript.
     pub(crate) seq: Seq,
+    /// What it was told of its jobs.
+    pub(crate) told: Told,
     /// Its prompt and tool list as they were last sent; none where they are not there any more.
     pub(crate) rendered: Option<Rendered>,
     /// Its definition of now.
@@ -93,6 +95,9 @@ pub enum ResumeError {
     /// Its budget, or one above it, is spent.
     #[error("its budget is spent")]
     Spent(AgentId),
+    /// The time of the agents above it is over.
+    #[error("there is no time left for it")]
+    NoTime(AgentId),
     /// Its folder is gone.
     #[error("its folder {} is not there any more", .folder.display())]
     NoFolder {
@@ -135,5 +140,5 @@ pub(crate) async fn load_child(shared: &Shared, agent: &AgentId) -> Result<Loade
     let def = definition_of(shared, &header)
         .ok_or_else(|| ResumeError::NoDefinition { agent: agent.clone(), name: header.definition.clone() })?;
     let rendered = Rendered::load(&shared.paths.prompts(), &transcript.state().prompt);
-    Ok(Loaded { header, transcript, seq: restored.seq, rendered, def })
+    Ok(Loaded { header, transcript, seq: restored.seq, told: restored.told, rendered, def })
 }

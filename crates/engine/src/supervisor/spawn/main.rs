@@ -18,10 +18,11 @@ use troupe_core::turn::{Step, next_step};
 
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
-use super::scan::{self, Scan};
+use super::scan::Scan;
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::session::{Leave, OpenError, Start};
+use crate::starting;
 use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared, runner};
@@ -49,7 +50,7 @@ pub(crate) async fn open_main(
     let config = &shared.config;
     let journal = Arc::clone(&shared.parts.journal);
     let model = config.model.clone().unwrap_or_else(|| config.default_model.clone());
-    let mode = config.leave.mode.or(config.leave.permitted(def.mode)).unwrap_or_default();
+    let mode = starting::main_mode(&config.leave, &def);
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
     if shared.coordinates() {
@@ -59,7 +60,8 @@ pub(crate) async fn open_main(
         }
     }
     let pool = shared.main_pool();
-    let rendered = render_main(shared, &def, &pool);
+    let starts = Starts::of(&def).within(config.pool.agents.as_deref());
+    let rendered = render_main(shared, &def, &starts, &pool);
     let mut told = Told::default();
     let (header, writer, rendered) = match (start, restored) {
         (Start::Resume(id), None) => return Err(OpenError::Unknown(id.clone())),
@@ -102,25 +104,23 @@ pub(crate) async fn open_main(
             }
             told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
-            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq);
+            let resumed = writer(shared, &header).resume(restored.transcript, restored.seq, told.clone());
             (header, resumed, kept.unwrap_or(rendered))
         }
     };
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));
-    let inbox = drain.restore(writer.transcript()).await.map_err(StoreError::from)?;
+    let inbox = drain.restore(writer.transcript(), &told.notices).await.map_err(StoreError::from)?;
     let header = Arc::new(header);
     let state = Arc::clone(writer.transcript().state());
-    let (own_inbox, starts) =
-        (Arc::clone(&drain.inbox), Starts::of(&def).within(shared.config.pool.agents.as_deref()));
+    let own_inbox = Arc::clone(&drain.inbox);
     let row = Row::new(Arc::clone(&header), own_inbox, Arc::clone(&account), String::new(), starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
     let mut revived = Revived::default();
     if resumed {
-        scan::book(shared, actor.transcript());
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
         actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
@@ -147,11 +147,12 @@ pub(crate) async fn open_main(
     let last_end = if pending { None } else { actor.last_end() };
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     actor.tell_faulty_rules();
+    warnings.extend(actor.comes_to_nothing());
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
     Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
 
-fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rendered {
+fn render_main(shared: &Shared, def: &AgentDef, starts: &Starts, pool: &[Arc<dyn Tool>]) -> Rendered {
     let prompting = &shared.config.prompting;
     let contexts = &shared.config.contexts;
     let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
@@ -169,7 +170,7 @@ fn render_main(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Rende
         _ => Chain { agent: own, ..usual },
     };
     let system = chain.blocks().into_iter().map(Block::text).collect();
-    Rendered { system, tools: specs(shared, def, pool) }
+    Rendered { system, tools: specs(shared, def, starts, pool) }
 }
 
 /// The header for a transcript that another program began.

@@ -1,7 +1,7 @@
 //! How agents come to be: the main one, and any other. One path; the bookkeeping is done once.
 
+mod books;
 mod child;
-mod choice;
 mod fork;
 mod launch;
 mod load;

@@ -20,9 +20,15 @@ pub(super) fn one(text: &str) -> Blocks {
 
 /// The tools as the model is told of them; by configuration with the agent types in the text of the one that starts
 /// agents.
-pub(super) fn specs(shared: &Shared, def: &AgentDef, pool: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
+pub(super) fn specs(
+    shared: &Shared,
+    def: &AgentDef,
+    starts: &Starts,
+    pool: &[Arc<dyn Tool>],
+) -> Arc<[ToolSpec]> {
     let in_tool = shared.config.contexts.agent_list == ListedIn::Tool;
-    let list = in_tool.then(|| agent_list(shared, def, pool)).flatten().and_then(|list| list.in_tool());
+    let list =
+        in_tool.then(|| agent_list(shared, def, starts, pool)).flatten().and_then(|list| list.in_tool());
     let spec = |tool: &Arc<dyn Tool>| {
         let mut spec = tool.spec().clone();
         if let Some(list) = list.as_ref().filter(|_| tool.spawns()) {

@@ -12,12 +12,13 @@ use troupe_core::pool::{Life, Standing};
 use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
 
+use super::books::{Books, account_of};
 use super::fork::definition_of;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
+use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
-use crate::supervisor::account::Account;
 use crate::supervisor::{Row, Shared};
 
 /// Why an agent can't be rebuilt.
@@ -33,42 +34,37 @@ pub(crate) enum ReopenError {
 
 /// Rebuilds an agent below another; it has the same id, and goes on where its transcript stands. It is in no registry
 /// yet: [`super::launch`] sets it to work.
-pub(crate) async fn reopen(shared: &Arc<Shared>, agent: &AgentId) -> Result<Actor, ReopenError> {
+pub(super) async fn reopen(
+    shared: &Arc<Shared>,
+    agent: &AgentId,
+    books: &Books,
+) -> Result<Actor, ReopenError> {
     let nothing = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
     let journal = Arc::clone(&shared.parts.journal);
     let restored = load(&*journal, &shared.paths.transcript(agent), nothing).await?;
     let restored = restored.ok_or_else(|| ReopenError::Nothing(agent.clone()))?;
-    reopen_from(shared, restored).await
-}
-
-/// The same, from a transcript that was read.
-pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Result<Actor, ReopenError> {
-    let Restored { transcript, seq, .. } = restored;
+    let Restored { transcript, seq, told, .. } = restored;
     let header = transcript.header().cloned();
     let Some((header, job)) = header.zip(first_prompt(&transcript)) else {
-        let agent = transcript.header().map_or_else(AgentId::main, |header| header.agent.clone());
-        return Err(ReopenError::Nothing(agent));
+        return Err(ReopenError::Nothing(agent.clone()));
     };
     let state = Arc::clone(transcript.state());
     let kept = Rendered::load(&shared.paths.prompts(), &state.prompt);
     let def = definition(shared, &header, kept.as_ref());
+    let starts = starts_of(shared, &header, &def);
     let life = if header.background { Life::Background } else { Life::Foreground };
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
-    let rendered =
-        kept.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let rendered = kept
+        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
-    let account = Account::new(
-        above.as_ref().map(|row| Arc::clone(&row.account)),
-        def.limits.tighter(shared.config.guards.each),
-    );
-    rebook(shared, &transcript, &account);
+    let account = account_of(shared, &header, def.limits);
+    account.begin(above.as_ref().and_then(|row| row.account.deadline()));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
-    drain.restore(&transcript).await.map_err(StoreError::from)?;
-    let writer = writer(shared, &header).resume(transcript, seq);
+    drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
+    let writer = writer(shared, &header).resume(transcript, seq, told);
     super::child::link_output(shared, &header.agent);
-    let starts = starts_of(shared, &header, &def);
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor =
@@ -78,7 +74,7 @@ pub(super) async fn reopen_from(shared: &Arc<Shared>, restored: Restored) -> Res
     if mode != state.mode {
         actor.record(Body::Set(Setting::Mode(mode))).await?;
     }
-    actor.restore_run();
+    actor.restore_run(|from| books.totals(from).get(agent).copied().unwrap_or_default());
     Ok(actor)
 }
 
@@ -108,16 +104,6 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
 
 /// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
 fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
-    let now = above.of_child(shared.config.leave.permitted(def.mode));
+    let now = starting::mode(&shared.config.leave, def, above);
     if had.lets_pass_more_than(now) { now } else { had }
-}
-
-/// Books again what it spent itself; those above it had it booked already.
-fn rebook(shared: &Shared, transcript: &Transcript, account: &Account) {
-    for entry in transcript.entries() {
-        if let Body::Assistant { model, usage, .. } = &entry.body {
-            let price = shared.parts.model.info(model).price;
-            account.restore(usage, price.map_or(0.0, |price| price.of(usage)));
-        }
-    }
 }

@@ -11,11 +11,13 @@ use troupe_core::input::Prompt;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::transcript::Transcript;
 
+use super::books::account_of;
 use super::launch::{enter_job, job_of};
 use super::load::{Loaded, ResumeError, load_child};
 use super::record::{keep, one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::{Inbox, InboxError};
+use crate::starting;
 use crate::store::{Rendered, StoreError};
 use crate::supervisor::account::Account;
 use crate::supervisor::jobs::Hold;
@@ -66,8 +68,9 @@ pub(crate) async fn resume(
         return Ok(Resumed::HadRead);
     }
     let parent = nearest(shared, &loaded.header).ok_or(ResumeError::Ending)?;
-    let account = account(shared, &loaded, &parent);
-    refuse(shared, &loaded, &account, &wake, by_person)?;
+    let account = account_of(shared, &loaded.header, loaded.def.limits);
+    let above = parent.account.deadline();
+    refuse(shared, &loaded, &account, &parent, &wake, by_person)?;
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(agent));
     let before = shared.inbox(agent).is_some_and(|inbox| inbox.is_marked_stopped());
     let stopped = before || drain.inbox.is_stopped().await.map_err(StoreError::from)?;
@@ -75,9 +78,9 @@ pub(crate) async fn resume(
         return Err(ResumeError::Stopped(agent.clone()));
     }
     let run = loaded.ends() + 1;
-    let Loaded { header, transcript, seq, rendered, def } = loaded;
+    let Loaded { header, transcript, seq, told, rendered, def } = loaded;
     // S1, by what holds now.
-    let now = parent.state().mode.of_child(shared.config.leave.permitted(def.mode));
+    let now = starting::mode(&shared.config.leave, &def, parent.state().mode);
     // What it had is kept where that lets less pass.
     let had = transcript.state().mode;
     let mode = if had.lets_pass_more_than(now) { now } else { had };
@@ -92,8 +95,9 @@ pub(crate) async fn resume(
         return Err(ResumeError::NoTools(agent.clone()));
     }
     let kept = rendered.is_some();
-    let rendered =
-        rendered.unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &pool) });
+    let starts = starts_of(shared, &header, &def);
+    let rendered = rendered
+        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));
@@ -101,19 +105,13 @@ pub(crate) async fn resume(
     if transcript.state().mode != mode {
         settings.push(Setting::Mode(mode));
     }
-    drain.restore(&transcript).await.map_err(StoreError::from)?;
+    drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
     let job_text = first_prompt(&transcript);
-    let writer = writer(shared, &header).resume(transcript, seq);
+    let writer = writer(shared, &header).resume(transcript, seq, told);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
-    let row = Arc::new(Row::new(
-        Arc::clone(&header),
-        Arc::clone(&inbox),
-        account,
-        job_text,
-        starts_of(shared, &header, &def),
-        state,
-    ));
+    account.begin(above);
+    let row = Arc::new(Row::new(Arc::clone(&header), Arc::clone(&inbox), account, job_text, starts, state));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);
     for setting in settings {
         actor.record(Body::Set(setting)).await?;
@@ -159,26 +157,11 @@ fn nearest(shared: &Shared, header: &Header) -> Option<Arc<Row>> {
     None
 }
 
-/// Its account: the one that it had in this process, else one with what its transcript says that it spent.
-fn account(shared: &Shared, loaded: &Loaded, parent: &Row) -> Arc<Account> {
-    if let Some(account) = shared.directory.known(&loaded.header.agent).and_then(|known| known.account) {
-        return account;
-    }
-    let limits = loaded.def.limits.tighter(shared.config.guards.each);
-    let account = Account::new(Some(Arc::clone(&parent.account)), limits);
-    for entry in loaded.transcript.entries() {
-        if let Body::Assistant { model, usage, .. } = &entry.body {
-            let price = shared.parts.model.info(model).price;
-            account.restore(usage, price.map_or(0.0, |price| price.of(usage)));
-        }
-    }
-    account
-}
-
 fn refuse(
     shared: &Shared,
     loaded: &Loaded,
     account: &Account,
+    parent: &Row,
     wake: &Wake,
     by_person: bool,
 ) -> Result<(), ResumeError> {
@@ -195,6 +178,9 @@ fn refuse(
     }
     if account.is_spent() {
         return Err(ResumeError::Spent(agent));
+    }
+    if parent.account.time_over() {
+        return Err(ResumeError::NoTime(agent));
     }
     let cwd = &transcript.state().cwd;
     if cwd.is_dir() { Ok(()) } else { Err(ResumeError::NoFolder { agent, folder: cwd.clone() }) }

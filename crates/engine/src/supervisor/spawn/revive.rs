@@ -84,7 +84,7 @@ impl Revived {
             Some(end) if !found.cut => Outcome::Agent(Box::new(end.clone())),
             // An owner that does not go on waits for nobody.
             _ if !(sent_off || waited && shared.row(&above).is_some()) => return,
-            _ => match reopen(shared, &header.agent).await {
+            _ => match reopen(shared, &header.agent, &scan.books).await {
                 Ok(actor) => {
                     let hold = if waited { Hold::Waiting } else { Hold::Inbox };
                     let job = enter(shared, &actor, run, hold);

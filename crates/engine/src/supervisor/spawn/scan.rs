@@ -1,5 +1,5 @@
 //! What an earlier process left of a session's agents, read from their transcripts one after the other: what they
-//! spent, how far they got, and what their owners were told.
+//! spent, how far they got, and what their owners were told. Of those that have ended the ends of the file do.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -12,10 +12,13 @@ use troupe_core::ids::{AgentId, CallId, InputId, JobId};
 use troupe_core::outcome::Envelope;
 use troupe_core::policy::Mode;
 use troupe_core::state::AgentState;
+use troupe_core::time::Time;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
+use super::books::Books;
 use crate::inbox::Inbox;
+use crate::store::digest::{AtRest, at_rest};
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
 
@@ -28,6 +31,8 @@ pub(super) struct Scan {
     pub(super) owners: HashMap<AgentId, Owner>,
     /// Notices that were given, or that wait in an inbox, or that need not be given.
     pub(super) notices: HashSet<InputId>,
+    /// What they spent.
+    pub(super) books: Books,
 }
 
 /// An agent that was found.
@@ -58,10 +63,11 @@ pub(super) struct Owner {
 }
 
 impl Scan {
-    /// Reads all transcripts below the main agent's, and books what stands in them.
+    /// Reads all transcripts below the main agent's, and books what stands in them and in the ledger.
     pub(super) async fn of(shared: &Shared, main: &Transcript, told: Told, inbox: Vec<InputId>) -> Self {
         let mut scan = Self::default();
         scan.notices.extend(inbox);
+        scan.books.transcript(shared, &AgentId::main(), main);
         scan.owner(shared, AgentId::main(), main, told);
         let mut headers = Vec::new();
         let mut made = 0;
@@ -69,6 +75,13 @@ impl Scan {
             made += 1;
             let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
             let key = shared.paths.transcript(&agent);
+            if let Ok(Some(rest)) = at_rest(&*shared.parts.journal, &key).await
+                && rest.header.agent == agent
+            {
+                let opened = Some(rest.opened);
+                headers.push((opened, scan.at_rest(shared, rest).await));
+                continue;
+            }
             let restored = match load_own(&*shared.parts.journal, &key, state).await {
                 Ok(Some(restored)) => restored,
                 Ok(None) => continue,
@@ -78,7 +91,7 @@ impl Scan {
                 }
             };
             let transcript = restored.transcript;
-            book(shared, &transcript);
+            scan.books.transcript(shared, &agent, &transcript);
             let Some(header) = transcript.header().cloned() else { continue };
             shared.note_address(&header.address);
             headers.push((transcript.entries().first().map(|first| first.at), Arc::clone(&header)));
@@ -88,7 +101,7 @@ impl Scan {
                 continue;
             }
             let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
-            scan.notices.extend(inbox.restore(&transcript).await.unwrap_or_default());
+            scan.notices.extend(inbox.restore(&transcript, &restored.told.notices).await.unwrap_or_default());
             scan.agents.push(Found {
                 header,
                 ends: transcript.ends(),
@@ -97,11 +110,38 @@ impl Scan {
             });
             scan.owner(shared, agent, &transcript, restored.told);
         }
+        scan.books.ledger(shared).await;
+        let spent = scan.books.totals(Time(i64::MIN));
+        let spent_by = |agent: &AgentId| spent.get(agent).copied().unwrap_or_default();
+        if let Some(main) = shared.row(&AgentId::main()) {
+            main.account.restore(spent_by(&AgentId::main()));
+        }
         shared.count_made(made);
         headers.sort_by(|a: &(_, Arc<Header>), b| (a.0, &a.1.agent).cmp(&(b.0, &b.1.agent)));
-        shared.directory.remember(headers.into_iter().map(|(_, header)| header));
+        shared.directory.remember(headers.into_iter().map(|(_, header)| {
+            let spent = spent_by(&header.agent);
+            (header, spent)
+        }));
         scan.agents.sort_by_key(|found| found.header.depth);
         scan
+    }
+
+    /// Takes in an agent that has ended, by its digest.
+    async fn at_rest(&mut self, shared: &Shared, rest: AtRest) -> Arc<Header> {
+        let AtRest { header, end, digest, .. } = rest;
+        shared.note_address(&header.address);
+        self.books.digest(shared, &header, &digest);
+        let came = Inbox::came(&*shared.parts.journal, &shared.paths.inbox(&header.agent)).await;
+        self.notices.extend(came.unwrap_or_default());
+        self.notices.extend(digest.notices);
+        // Of what an ended agent has sent off only agents go on, which have titles of their own.
+        let sent_off = digest.sent_off.into_iter().map(|(job, call)| (job, (call, String::new()))).collect();
+        let owner = Owner { open: HashSet::new(), of_this_run: HashSet::new(), sent_off };
+        self.owners.insert(header.agent.clone(), owner);
+        let header = Arc::new(header);
+        let found = Found { header: Arc::clone(&header), ends: digest.ends, last_end: Some(end), cut: false };
+        self.agents.push(found);
+        header
     }
 
     fn owner(&mut self, shared: &Shared, agent: AgentId, transcript: &Transcript, told: Told) {
@@ -146,19 +186,4 @@ fn title(shared: &Shared, transcript: &Transcript, call: &CallId) -> String {
     let Some((name, input)) = made else { return String::new() };
     let tool = shared.parts.tools.iter().find(|tool| *tool.spec().name == **name);
     tool.map_or_else(|| name.clone(), |tool| tool.title(input).text)
-}
-
-/// Books again what an earlier process spent (E4).
-pub(super) fn book(shared: &Shared, transcript: &Transcript) {
-    let account = shared.row(&AgentId::main()).map(|row| Arc::clone(&row.account));
-    for entry in transcript.entries() {
-        if let Body::Assistant { model, usage, .. } = &entry.body {
-            let info = shared.parts.model.info(model);
-            let cost = info.price.map_or(0.0, |price| price.of(usage));
-            if let Some(account) = &account {
-                account.book(usage, cost);
-            }
-            shared.book(|totals| totals.book(&info, usage, cost, 0));
-        }
-    }
 }

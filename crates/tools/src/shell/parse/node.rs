@@ -47,6 +47,13 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// Whether a heredoc is followed by what hides how its host ended: a pipe, or another command in its place.
+pub(super) fn is_followed(node: Node<'_>) -> bool {
+    let below = nodes_below(node);
+    let hides = |child: &Node<'_>| child.kind() == "||" || child.kind() == "pipeline";
+    node.kind() == "heredoc_redirect" && below.iter().any(hides)
+}
+
 pub(super) fn is_simple(node: Node<'_>) -> bool {
     matches!(
         node.kind(),

@@ -192,3 +192,50 @@ proptest! {
         let _ = parse(&line).is_read_only();
     }
 }
+
+// proves: D10
+#[test]
+fn of_which_commands_the_exit_code_of_a_line_tells() {
+    for (line, found) in [
+        ("a", &["a"][..]),
+        ("cd x && a", &["cd", "a"]),
+        ("a && b && c", &["a", "b", "c"]),
+        ("a; b", &["b"]),
+        ("a\nb", &["b"]),
+        ("a || b", &[]),
+        ("a && b || c", &[]),
+        ("a || b; c", &["c"]),
+        ("a | b", &["b"]),
+        ("a 2>&1 | b && c", &["b", "c"]),
+        ("set -o pipefail; a | b", &["a", "b"]),
+        ("set -euo pipefail; a | b; c", &["a", "b", "c"]),
+        ("set -o pipefail; set +o pipefail; a | b", &["b"]),
+        ("set -e; a; b", &["a", "b"]),
+        ("set -e; a && b; c", &["b", "c"]),
+        ("set -e\na || true\nb", &["b"]),
+        ("set -e; set +e; a; b", &["set", "b"]),
+        ("(set -e); a; b", &["b"]),
+        ("x && set -e; a; b", &["b"]),
+        ("if x; then set -e; fi; a; b", &["b"]),
+        ("a & b", &["b"]),
+        ("a &", &[]),
+        ("! a", &[]),
+        ("(a; b)", &["b"]),
+        ("{ a; b; } > f", &["b", ""]),
+        ("if a; then b; fi", &[]),
+        ("for x in 1 2; do a; done", &[]),
+        ("echo $(a)", &["echo"]),
+        ("bash -c 'a'", &["bash"]),
+        ("f() { a; }; b", &["b"]),
+        ("f() { a; }", &[]),
+        ("cat <<E && b\nx\nE", &["cat", "b"]),
+        ("cat <<E || b\nx\nE", &[]),
+        ("cat <<E | b\nx\nE", &["b"]),
+        ("a; echo \"exit $?\"", &["echo"]),
+    ] {
+        let command = parse(line);
+        let decides = command.parts.iter().filter(|part| part.decides);
+        let names: Vec<_> = decides.map(|part| part.words.first().map_or("", |word| word.text())).collect();
+        assert_eq!(names, found, "{line}");
+    }
+}

@@ -1,12 +1,15 @@
 //! The walk over a syntax tree that finds each simple command, and the folder that it would run in.
 
+mod redirect;
+
 use std::collections::BTreeSet;
 
 use tree_sitter::Node;
 use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Simple, Word, folder_after};
 
+use super::flow::Flow;
 use super::hidden::{Hidden, substitutions, without_escapes};
-use super::node::{is_name, is_reserved, is_simple, is_statement, nodes_below, substitutions_below};
+use super::node::{is_followed, is_name, is_reserved, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -25,9 +28,10 @@ pub(super) struct Walk<'t> {
     pub(super) false_end: Option<(usize, usize)>,
     /// Whether it has a loop.
     pub(super) repeats: bool,
-    folder: Folder,
+    pub(super) folder: Folder,
     origin: Origin,
-    piped: bool,
+    pub(super) piped: bool,
+    pub(super) flow: Flow,
     in_string: bool,
     depth: usize,
 }
@@ -46,6 +50,7 @@ impl<'t> Walk<'t> {
             folder,
             origin,
             piped: false,
+            flow: Flow::default(),
             in_string: false,
             depth: 0,
         }
@@ -108,7 +113,7 @@ impl<'t> Walk<'t> {
             }
             "function_definition" => {
                 self.doubt("it defines a function");
-                self.scoped(|walk| walk.children(node));
+                self.scoped(|walk| walk.branch(node));
             }
             "comment" | "heredoc_content" | "raw_string" | "ansi_c_string" => {}
             _ => self.children(node),
@@ -118,68 +123,6 @@ impl<'t> Walk<'t> {
 
     fn raw(&self, node: Node<'t>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or_default()
-    }
-
-    fn children(&mut self, node: Node<'t>) {
-        // Asking a node for its sibling costs as much as all its siblings.
-        let children = nodes_below(node);
-        for (at, child) in children.iter().enumerate() {
-            if matches!(child.kind(), ";;" | ";&" | ";;&") && node.kind() != "case_item" {
-                self.lost("its syntax is not understood");
-            }
-            if children.get(at + 1).is_some_and(|next| next.kind() == "&") {
-                self.scoped(|walk| walk.visit(*child));
-            } else {
-                self.visit(*child);
-            }
-        }
-    }
-
-    /// Runs `inner` as a process of its own: its `cd` does not outlive it.
-    fn scoped(&mut self, inner: impl FnOnce(&mut Self)) {
-        let before = self.folder.clone();
-        inner(self);
-        self.folder = before;
-    }
-
-    /// Something that may run, or run in part: a `cd` in it leaves the folder unknown.
-    fn branch(&mut self, node: Node<'t>) {
-        let before = self.folder.clone();
-        self.children(node);
-        if self.folder != before {
-            self.folder = Folder::Unknown;
-        }
-    }
-
-    fn list(&mut self, node: Node<'t>) {
-        let either = nodes_below(node).iter().any(|child| child.kind() == "||");
-        let before = self.folder.clone();
-        for (index, child) in nodes_below(node).into_iter().filter(Node::is_named).enumerate() {
-            if either && index > 0 && self.folder != before {
-                let after = std::mem::replace(&mut self.folder, Folder::Unknown);
-                self.visit(child);
-                self.folder = after;
-            } else if either && index > 0 {
-                self.visit(child);
-                if self.folder != before {
-                    self.folder = Folder::Unknown;
-                }
-            } else {
-                self.visit(child);
-            }
-        }
-    }
-
-    fn pipeline(&mut self, node: Node<'t>) {
-        let outer = self.piped;
-        for child in nodes_below(node) {
-            if child.is_named() {
-                self.scoped(|walk| walk.visit(child));
-            } else {
-                self.piped = true;
-            }
-        }
-        self.piped = outer;
     }
 
     fn substitution(&mut self, node: Node<'t>) {
@@ -229,19 +172,6 @@ impl<'t> Walk<'t> {
         let mut cursor = node.walk();
         let nodes: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         nodes.into_iter().map(|value| self.word(value.start_byte(), value.end_byte(), &[value])).collect()
-    }
-
-    fn redirected(&mut self, node: Node<'t>) {
-        let redirects: Vec<Node<'t>> =
-            nodes_below(node).into_iter().filter(|child| child.kind().ends_with("_redirect")).collect();
-        match node.child_by_field_name("body") {
-            Some(body) if is_simple(body) => self.simple(body, &redirects),
-            Some(body) => {
-                self.visit(body);
-                self.simple_of(&[], &redirects);
-            }
-            None => self.simple_of(&[], &redirects),
-        }
     }
 
     fn simple(&mut self, node: Node<'t>, redirects: &[Node<'t>]) {
@@ -342,7 +272,13 @@ impl<'t> Walk<'t> {
             self.lost("its syntax is not understood");
         }
         let moved = folder_after(&part, &self.folder);
+        self.flow.follow(&part);
+        let flow = self.flow;
+        if redirects.iter().any(|node| is_followed(*node)) {
+            self.flow = flow.lost();
+        }
         self.push(part);
+        self.flow = flow;
         for node in inner {
             self.visit_inside(node);
         }
@@ -414,90 +350,6 @@ impl<'t> Walk<'t> {
         Assignment { name, value }
     }
 
-    /// Adds the redirect; gives back words that the grammar took for further targets.
-    fn file_redirect(&mut self, node: Node<'t>, part: &mut Simple) -> Vec<Node<'t>> {
-        let mut kind = RedirectKind::Write;
-        let mut targets = Vec::new();
-        for child in nodes_below(node) {
-            match child.kind() {
-                "file_descriptor" | "ERROR" => {}
-                "<" => kind = RedirectKind::Read,
-                ">" | ">>" | ">|" | "&>" | "&>>" => kind = RedirectKind::Write,
-                ">&" | "<&" | ">&-" | "<&-" => kind = RedirectKind::Copy,
-                _ => targets.push(child),
-            }
-        }
-        if node.has_error() {
-            kind = RedirectKind::Write;
-        }
-        let rest = if targets.len() > 1 { targets.split_off(1) } else { Vec::new() };
-        let target = match targets.first() {
-            Some(first) => self.word(first.start_byte(), first.end_byte(), &[*first]),
-            None => Word::plain("-"),
-        };
-        // `>& file` writes a file; `>& 2` copies a descriptor.
-        let descriptor = target.text().trim_end_matches('-').chars().all(|c| c.is_ascii_digit());
-        if kind == RedirectKind::Copy && !(descriptor && target.value.is_some()) {
-            kind = RedirectKind::Write;
-        }
-        part.redirects.push(Redirect { kind, target });
-        rest
-    }
-
-    /// Takes in a heredoc: its body as text, its substitutions in `inner`, the commands that the grammar
-    /// hangs below it in `after`; gives back what belongs to the host.
-    fn heredoc(
-        &mut self,
-        node: Node<'t>,
-        part: &mut Simple,
-        inner: &mut Vec<Node<'t>>,
-        after: &mut Vec<Node<'t>>,
-    ) -> Vec<Node<'t>> {
-        let mut host = Vec::new();
-        let (mut start, mut body, mut end) = (None, None, None);
-        for child in nodes_below(node) {
-            match child.kind() {
-                "heredoc_start" => start = Some(child),
-                "heredoc_body" => body = Some(child),
-                "heredoc_end" => end = Some(child),
-                "<<" | "<<-" | "&&" | "||" | "file_descriptor" | "ERROR" => {}
-                kind if kind.ends_with("_redirect") => host.push(child),
-                _ if is_statement(child) => after.push(child),
-                _ => host.push(child),
-            }
-        }
-        let marker = start.map_or("", |start| self.raw(start));
-        let quoted = marker.contains(['\'', '"', '\\']);
-        let delimiter: String = marker.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
-        let strips = self.raw(node).contains("<<-");
-        let found = end.map(|end| end.start_byte());
-        let after = start.map_or(node.end_byte(), |start| start.end_byte());
-        let from = self
-            .text
-            .get(after..)
-            .and_then(|rest| rest.find('\n'))
-            .map_or(self.text.len(), |at| after + at + 1);
-        let right = marker_at(self.text, from, &delimiter, strips);
-        if found.is_none() || right != found {
-            self.lost("the end of a heredoc can't be told");
-        }
-        if let (Some(end), Some(right)) = (end, right)
-            && end.start_byte() < right
-        {
-            self.false_end.get_or_insert((end.start_byte(), end.end_byte()));
-        }
-        let raw = body.map_or("", |body| self.raw(body)).to_owned();
-        let expands = !quoted && raw.contains(['$', '`', '\\']);
-        let target = Word { value: (!expands).then(|| raw.clone()), raw, ..Word::default() };
-        part.redirects.push(Redirect { kind: RedirectKind::Text, target });
-        if let Some(body) = body.filter(|_| !quoted) {
-            // The grammar misses some of what it holds.
-            self.hidden_in(body);
-            inner.push(body);
-        }
-        host
-    }
-
     fn push(&mut self, mut part: Simple) {
         if part.words.is_empty() && part.assignments.is_empty() && part.redirects.is_empty() {
             return;
@@ -505,6 +357,7 @@ impl<'t> Walk<'t> {
         part.folder = self.folder.clone();
         part.origin = self.origin;
         part.piped = self.piped;
+        part.decides = self.origin == Origin::Line && self.flow.decides();
         self.parts.push(part);
     }
 }
@@ -512,18 +365,4 @@ impl<'t> Walk<'t> {
 /// Whether nothing in a word is evaluated: braces are only unfolded.
 fn is_known(word: &Word) -> bool {
     word.value.is_some() || !word.raw.contains(['$', '`', '(', '~', '\\'])
-}
-
-/// Where the line that ends a heredoc has its marker, read line by line as the shell does.
-fn marker_at(text: &str, from: usize, delimiter: &str, strips: bool) -> Option<usize> {
-    let mut at = from;
-    for line in text.get(from..)?.split_inclusive('\n') {
-        let bare = line.strip_suffix('\n').unwrap_or(line);
-        let inner = if strips { bare.trim_start_matches('\t') } else { bare };
-        if inner == delimiter {
-            return Some(at + bare.len() - inner.len());
-        }
-        at += line.len();
-    }
-    None
 }

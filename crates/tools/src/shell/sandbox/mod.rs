@@ -140,8 +140,13 @@ impl ShellSandbox {
             Side::Left => Walls::Left,
             Side::Excluded => Walls::None,
             Side::Inside => {
-                let holds = || self.policies.judge(at, |policy| self.sandbox.holds(policy));
-                Walls::Sandbox { free: self.auto_allow && holds() }
+                if !self.auto_allow && !at.read_only {
+                    return Walls::Sandbox { free: false, holds_project: false };
+                }
+                self.policies.judge(at, |policy| Walls::Sandbox {
+                    free: self.auto_allow && self.sandbox.holds(policy),
+                    holds_project: at.read_only && self.sandbox.keeps(policy, &at.roots),
+                })
             }
         }
     }

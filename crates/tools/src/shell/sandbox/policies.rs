@@ -76,7 +76,13 @@ mod tests {
     use super::*;
 
     fn place(root: &Path) -> Place {
-        Place { cwd: root.into(), home: root.join("home"), roots: vec![root.into()], scratch: Vec::new() }
+        Place {
+            cwd: root.into(),
+            home: root.join("home"),
+            roots: vec![root.into()],
+            scratch: Vec::new(),
+            read_only: false,
+        }
     }
 
     fn policies() -> Policies {

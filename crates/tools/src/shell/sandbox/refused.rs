@@ -154,6 +154,7 @@ mod tests {
                 home: "/h".into(),
                 roots: vec!["/w".into()],
                 scratch: Vec::new(),
+                read_only: false,
             },
             allow_unsandboxed: true,
             ignored: vec![
