@@ -62,7 +62,7 @@ impl AgentList {
     pub fn new(catalogue: &Catalogue, starts: &Starts, is_denied: impl Fn(&str) -> bool) -> Self {
         let mut list = Self::default();
         let mut room = MOST_ALL;
-        for def in starts.offered(catalogue).filter(|def| !is_denied(&def.name)) {
+        for def in starts.listed(catalogue).filter(|def| !is_denied(&def.name)) {
             let text = line(def);
             if list.lines.len() == MOST || text.len() > room {
                 list.more += 1;

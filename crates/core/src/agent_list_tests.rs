@@ -99,15 +99,21 @@ fn a_line_tells_type_when_and_tools() {
 #[test]
 fn only_what_may_be_started_is_listed() {
     let types = catalogue(&[("general-purpose", "g"), ("a", "a"), ("b", "b")]);
-    let filter = Filter { agents: Some(vec!["General".into(), "b".into(), "x".into()]), ..Filter::default() };
-    let by = AgentDef { tools: filter, ..AgentDef::default() };
-    let names = |by: &AgentDef, denied: &str| {
-        let list = AgentList::new(&types, &Starts::of(by), |name| name == denied);
+    let by = |agents: &[&str]| {
+        let agents = Some(agents.iter().map(ToString::to_string).collect());
+        AgentDef { tools: Filter { agents, ..Filter::default() }, ..AgentDef::default() }
+    };
+    let names = |starts: &Starts, denied: &str| {
+        let list = AgentList::new(&types, starts, |name| name == denied);
         list.lines.into_iter().map(|line| line.name).collect::<Vec<_>>()
     };
-    assert_eq!(names(&by, ""), ["general-purpose", "b"]);
-    assert_eq!(names(&by, "b"), ["general-purpose"]);
-    assert_eq!(names(&AgentDef::default(), "a"), ["general-purpose", "b"]);
+    let starts = Starts::of(&by(&["General", "b", "x"]));
+    assert_eq!(names(&starts, ""), ["general-purpose", "b"]);
+    assert_eq!(names(&starts, "b"), ["general-purpose"]);
+    assert_eq!(names(&Starts::default(), "a"), ["general-purpose", "b"]);
+    // One below it is not shown what it may not start either.
+    assert_eq!(names(&starts.below(&AgentDef::default()), ""), ["general-purpose", "b"]);
+    assert_eq!(names(&starts.below(&by(&["a", "b"])), ""), ["b"]);
 }
 
 // proves: D6

@@ -25,6 +25,9 @@ pub struct AgentDef {
     pub effort: Option<Effort>,
     /// Its permission mode; none takes the parent's.
     pub mode: Option<Mode>,
+    /// Whether that mode counts only where it lets no more pass than the mode of who starts the agent: a repository
+    /// says it, and nobody has trusted that (X13).
+    pub mode_is_held: bool,
     /// Rules that allow, in place of what the session allows (S4); none leaves that as it is.
     pub allowed: Option<Vec<String>>,
     /// Whether instruction files and the state of the checkout are left out of its context (C4).
@@ -39,6 +42,8 @@ pub struct AgentDef {
     pub writes: Writes,
     /// Whether its report ends with a verdict that rests on commands (D10).
     pub verdict: bool,
+    /// Whether only the main agent is told of it: its work is for the person, or for the whole.
+    pub for_lead: bool,
     /// Told again at every turn (C11).
     pub reminder: Option<String>,
     /// Where its memory lies.

@@ -117,6 +117,11 @@ impl Mail {
         InputId::new(format!("mail-{}-{}", self.from, self.call))
     }
 
+    /// The call that sent the message of this id, if `from` sent it.
+    pub fn call_of(id: &InputId, from: &AgentId) -> Option<CallId> {
+        id.as_str().strip_prefix(&format!("mail-{from}-")).map(CallId::new)
+    }
+
     /// As the receiver's inbox takes it; `from` is what the receiver knows the sender by.
     pub fn prompt(&self, from: &str) -> Prompt {
         Prompt {

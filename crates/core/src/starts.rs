@@ -13,12 +13,14 @@ pub struct Starts {
     only: Vec<Arc<[String]>>,
     /// And in none of these.
     without: Vec<Arc<[String]>>,
+    /// Whether it is for an agent below the main one.
+    is_below: bool,
 }
 
 impl Starts {
     /// What a main agent may start.
     pub fn of(def: &AgentDef) -> Self {
-        Self::default().below(def)
+        Self { is_below: false, ..Self::default().below(def) }
     }
 
     /// The same with a list that holds for all.
@@ -32,7 +34,7 @@ impl Starts {
     /// What an agent of this definition may start, where this is what its parent may.
     #[must_use]
     pub fn below(&self, def: &AgentDef) -> Self {
-        let mut starts = self.within(def.tools.agents.as_deref());
+        let mut starts = Self { is_below: true, ..self.within(def.tools.agents.as_deref()) };
         if !def.tools.without_agents.is_empty() {
             starts.without.push(Arc::from(def.tools.without_agents.as_slice()));
         }
@@ -55,6 +57,11 @@ impl Starts {
     /// The definitions that agents may be started from, of these.
     pub fn offered<'c>(&self, all: &'c Catalogue) -> impl Iterator<Item = &'c Arc<AgentDef>> {
         all.offered.iter().filter(|def| self.admit(def, all))
+    }
+
+    /// Those of them that the agent is told of.
+    pub fn listed<'c>(&self, all: &'c Catalogue) -> impl Iterator<Item = &'c Arc<AgentDef>> {
+        self.offered(all).filter(|def| !(self.is_below && def.for_lead))
     }
 }
 
@@ -84,6 +91,20 @@ mod tests {
         assert_eq!(may(&second), ["b"]);
         assert_eq!(may(&second.below(&def("c", None))), ["b"]);
         assert_eq!(may(&second.below(&def("b", Some(&[])))), [""; 0]);
+    }
+
+    // proves: D6
+    #[test]
+    fn types_for_the_lead_are_listed_for_no_other_and_admitted_for_all() {
+        let for_lead = AgentDef { for_lead: true, ..def("guide", None) };
+        let all = Catalogue::of([def("a", None), for_lead], Vec::new());
+        let told =
+            |starts: &Starts| -> Vec<String> { starts.listed(&all).map(|def| def.name.clone()).collect() };
+        let top = Starts::of(&def("main", None));
+        assert_eq!(told(&top), ["a", "guide"]);
+        let below = top.below(&def("a", None));
+        assert_eq!(told(&below), ["a"]);
+        assert_eq!(below.offered(&all).count(), 2);
     }
 
     // proves: A9

@@ -18,7 +18,7 @@ use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
-use troupe_core::ports::model::Model;
+use troupe_core::ports::model::{Model, UnknownModel};
 use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Instructions;
 
@@ -40,6 +40,7 @@ pub use crate::supervisor::jobs::Listed;
 use crate::supervisor::{Shared, background, spawn};
 
 pub use crate::supervisor::spawn::ResumeError;
+pub use steering::{NotAtWork, SteerError, Steered};
 
 /// What an engine is put together from.
 #[derive(Clone)]
@@ -69,7 +70,7 @@ pub struct Config {
     pub prompting: Prompting,
     /// The model by name or alias; a resumed session keeps its own where this is `None`.
     pub model: Option<String>,
-    /// The model when neither this run nor the session names one.
+    /// The model when neither this run, the session nor the main agent's definition names one.
     pub default_model: String,
     /// A model for every sub-agent, before all other choices (C2).
     pub subagent_model: Option<String>,
@@ -259,6 +260,9 @@ pub enum OpenError {
     /// Its files can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Its main agent's definition names a model that the provider has not.
+    #[error(transparent)]
+    Model(#[from] UnknownModel),
     /// A later version wrote it.
     #[error(
         "session {session} has format {found}, and this version knows formats up to {known}; update troupe"

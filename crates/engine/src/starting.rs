@@ -67,9 +67,11 @@ pub fn main_mode(leave: &Leave, def: &AgentDef) -> Mode {
     leave.mode.or(leave.permitted(def.mode)).unwrap_or_default()
 }
 
-/// The mode of an agent below one of mode `parent` (S1), before what a call says.
-pub fn mode(leave: &Leave, def: &AgentDef, parent: Mode) -> Mode {
-    parent.of_child(leave.permitted(def.mode))
+/// The mode of an agent below one of mode `parent` (S1), before what a call says. `acting` is the mode in which that one
+/// acts, which is another while it plans: what a repository's definition names counts only up to there.
+pub fn mode(leave: &Leave, def: &AgentDef, parent: Mode, acting: Mode) -> Mode {
+    let counts = |wanted: &Mode| !def.mode_is_held || !wanted.lets_pass_more_than(acting);
+    parent.of_child(leave.permitted(def.mode).filter(counts))
 }
 
 /// Who names the model of an agent below another, the first first (C2).

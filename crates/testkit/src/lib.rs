@@ -7,7 +7,10 @@
 
 pub mod faults;
 pub mod gatekeeper;
+pub mod kills;
 pub mod process;
+pub mod puppet;
+pub mod reading;
 pub mod recorder;
 pub mod render;
 pub mod scene;

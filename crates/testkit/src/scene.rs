@@ -1,5 +1,8 @@
 //! A scene: what lies in the workspace, what the person says, and what the model replies.
 //!
+//! Gates of the script open one after the other, in the order of their names: one each time that the main agent has
+//! nothing more to do, and each agent in the background is at a gate.
+//!
 //! ```text
 //! # comments and blank lines are free
 //! file src/a.txt "one\ntwo\n"
@@ -8,6 +11,7 @@
 //! same-calls 2                    (after which a warning comes, and after twice as many the end)
 //! only-main                      (needs what a child does not have, such as a kept folder)
 //! forks                          (an agent for which no type is named is a fork)
+//! coordinator                    (the main agent coordinates; it can't be played as a child)
 //! prompt "How many lines?"
 //! script
 //! agent main
@@ -16,6 +20,7 @@
 
 use troupe_core::policy::Mode;
 use troupe_engine::guards::Guards;
+use troupe_models::script::ScriptModel;
 
 /// A scene.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +39,8 @@ pub struct Scene {
     pub only_main: bool,
     /// Whether an agent for which no type is named is a fork.
     pub forks: bool,
+    /// Whether the main agent is a coordinator.
+    pub coordinator: bool,
     /// The model's script.
     pub script: String,
 }
@@ -52,6 +59,7 @@ impl Scene {
             guards: Guards::default(),
             only_main: false,
             forks: false,
+            coordinator: false,
             script: String::new(),
         };
         let mut rest = text;
@@ -79,6 +87,10 @@ impl Scene {
                 }
                 "only-main" => scene.only_main = true,
                 "forks" => scene.forks = true,
+                "coordinator" => {
+                    scene.coordinator = true;
+                    scene.only_main = true;
+                }
                 "script" => {
                     rest.clone_into(&mut scene.script);
                     return scene;
@@ -87,6 +99,14 @@ impl Scene {
             }
         }
         panic!("{name}: a scene ends with its script")
+    }
+
+    /// A model that plays it from the beginning, with all gates shut.
+    ///
+    /// # Panics
+    /// When the script makes no sense.
+    pub fn model(&self) -> ScriptModel {
+        ScriptModel::parse(&self.name, &self.script).expect("the scene's script")
     }
 
     /// The same scene with its main script played by a child of a stub.

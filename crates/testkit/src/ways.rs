@@ -9,14 +9,15 @@ use troupe_core::entry::{Body, Entry};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
-use troupe_core::outcome::Ending;
 use troupe_engine::bus::Heard;
 use troupe_engine::{Session, Start};
+use troupe_models::script::ScriptModel;
 
 use crate::faults::DyingJournal;
+use crate::reading::{eventually, is_at_rest};
 use crate::render::{Line, golden, lines};
 use crate::scene::Scene;
-use crate::world::{LIMIT, World, ended, say, session, turn};
+use crate::world::{World, say, session, turn};
 
 /// How long a session may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
@@ -30,12 +31,10 @@ const MOST: usize = 2_000;
 /// # Panics
 /// When it does not end well.
 pub async fn straight(scene: &Scene) -> String {
-    let world = World::of(scene);
+    let (world, model) = World::of(scene);
     let session = world.start().await;
     let mut opened = session.subscribe(false);
-    for (number, prompt) in scene.prompts.iter().enumerate() {
-        turn(&session, number, prompt).await;
-    }
+    play(&session, &model, scene).await;
     let mut agents = vec![("main".to_owned(), AgentId::main())];
     agents.extend(drain_opened(&mut opened).await);
     agents[1..].sort();
@@ -78,7 +77,7 @@ pub async fn as_child(scene: &Scene) {
     if scene.only_main || scene.prompts.len() > 1 {
         return;
     }
-    let mut main = World::of(scene);
+    let (mut main, _) = World::of(scene);
     // What no child has; an error that lists the tools would tell it apart.
     main.config.pool.without = FOR_MAIN.map(str::to_owned).to_vec();
     let session = main.start().await;
@@ -86,7 +85,7 @@ pub async fn as_child(scene: &Scene) {
     let expected = said(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), &main);
     session.close(CLOSE).await;
 
-    let world = World::of(&scene.as_child());
+    let (world, _) = World::of(&scene.as_child());
     let session = world.start().await;
     let mut opened = session.subscribe(false);
     let envelope = turn(&session, 0, "Play the scene.").await;
@@ -120,19 +119,23 @@ fn said(entries: &[Arc<Entry>], world: &World) -> Vec<Line> {
 /// When that does not hold.
 pub async fn crash_sweep(scene: &Scene) {
     let expected = {
-        let world = World::of(scene);
+        let (world, model) = World::of(scene);
         let session = world.start().await;
-        play_from(&session, scene, 0).await;
+        play(&session, &model, scene).await;
         let lines = lines(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), world.folder());
         session.close(CLOSE).await;
         lines
     };
     for appends in 1..MOST {
-        let world = World::of(scene);
-        if !crash(&world, scene, appends).await {
+        let (mut world, model) = World::of(scene);
+        if !crash(&world, &model, scene, appends).await {
             return;
         }
-        let session = resume_or_start(&world, scene).await;
+        // The gates of another process are shut.
+        let model = scene.model();
+        world.model = Arc::new(model.clone());
+        let session = resume_or_start(&world).await;
+        play(&session, &model, scene).await;
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
         check_answers(&format!("{} after append {appends}", scene.name), &entries);
         let found = lines(&entries, world.folder());
@@ -155,20 +158,18 @@ fn unreachable_sweep(scene: &Scene) {
 }
 
 /// Plays until the process dies; `false` when the scene ended before.
-async fn crash(world: &World, scene: &Scene, appends: usize) -> bool {
+async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize) -> bool {
     let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
     let parts = world.parts(Arc::clone(&journal) as _);
     let config = world.config.clone();
-    let play = async {
-        let Ok(session) = Session::open(parts, config, Start::New(session())).await else { return None };
-        play_from(&session, scene, 0).await;
+    let played = async {
+        let session = Session::open(parts, config, Start::New(session())).await.ok()?;
+        play(&session, model, scene).await;
         Some(session)
     };
-    let play = std::pin::pin!(play);
-    let mut play = Some(play);
     let outcome = tokio::select! {
         biased;
-        session = async { match play.as_mut() { Some(play) => play.await, None => None } } => Some(session),
+        session = played => Some(session),
         () = journal.died() => None,
     };
     match outcome {
@@ -181,35 +182,40 @@ async fn crash(world: &World, scene: &Scene, appends: usize) -> bool {
     }
 }
 
-async fn play_from(session: &Session, scene: &Scene, first: usize) {
-    for (number, prompt) in scene.prompts.iter().enumerate().skip(first) {
-        turn(session, number, prompt).await;
+/// Says all prompts, each when all that came of those before it is done. One that was read or waits already is dropped
+/// by its id.
+async fn play(session: &Session, model: &ScriptModel, scene: &Scene) {
+    for (number, prompt) in scene.prompts.iter().enumerate() {
+        say(session, number, prompt).await;
+        come_to_rest(session, model).await;
     }
 }
 
-/// What a person does after a crash: resume, or start when nothing was written yet, and say it all again.
-async fn resume_or_start(world: &World, scene: &Scene) -> Session {
+/// Waits until nothing is left to do, and opens the gates on the way.
+///
+/// # Panics
+/// When that takes longer than [`LIMIT`].
+async fn come_to_rest(session: &Session, model: &ScriptModel) {
+    let at_rest = || async {
+        if !is_at_rest(session).await {
+            return false;
+        }
+        let (jobs, held) = (session.background_jobs().len(), model.held());
+        if let Some(gate) = held.first().filter(|_| jobs > 0 && held.len() >= jobs) {
+            model.release(gate);
+        }
+        jobs == 0 && session.questions().is_empty()
+    };
+    eventually("all comes to its end", at_rest).await;
+}
+
+/// What a person does after a crash: resume, or start when nothing was written yet.
+async fn resume_or_start(world: &World) -> Session {
     let parts = world.parts(Arc::clone(&world.journal));
-    let opened = Session::open(parts, world.config.clone(), Start::Resume(session())).await;
-    let session = match opened {
+    match Session::open(parts, world.config.clone(), Start::Resume(session())).await {
         Ok(session) => session,
         Err(_) => world.start().await,
-    };
-    let mut events = session.subscribe(false);
-    for (number, prompt) in scene.prompts.iter().enumerate() {
-        // What was read or waits already is dropped by its id.
-        say(&session, number, prompt).await;
-        while closed(&session).await <= number {
-            ended(&mut events).await;
-        }
     }
-    session
-}
-
-/// Runs that ended.
-async fn closed(session: &Session) -> usize {
-    let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
-    entries.iter().filter(|entry| matches!(entry.body, Body::Closed(_))).count()
 }
 
 /// What the one answer to a call says that was under way.
@@ -257,20 +263,35 @@ fn is_now_unproven(expected: &str, found: &str) -> bool {
     found.starts_with(MARK) && (before.starts_with(&after) || after.starts_with(&before))
 }
 
-/// The same lines, save that a result may say that its call was under way, and, where an agent below lost one, that
-/// nothing proves its pass any more.
+/// The same lines, save that a result may say that its call was under way; where an agent below lost one, that nothing
+/// proves its pass any more; and that one who was written to is by now at work again.
 fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool) {
     // What a lost call did not do, later results may show.
     let mut lost = false;
+    // An agent that was taken up before the crash goes on by itself, and not for the call that is made again.
+    let mut goes_on = false;
     let mut alike = |(expected, found): (&Line, &Line)| match (expected, found) {
-        (Line::Gave(before), Line::Gave(text)) => {
+        (Line::Gave(first), Line::Gave(text)) => {
             lost |= text.contains(LOST);
-            lost || before == text || (lost_below && is_now_unproven(before, text))
+            let again = first != text && sent_to(first).is_some() && sent_to(first) == sent_to(text);
+            goes_on |= again;
+            lost || again || first == text || (lost_below && is_now_unproven(first, text))
         }
+        (Line::User(first), Line::User(text)) if goes_on => without_call(first) == without_call(text),
         (expected, found) => expected == found,
     };
     let same = expected.len() == found.len() && expected.iter().zip(found).all(&mut alike);
     assert!(same, "{what}:\nexpected {expected:#?}\nfound {found:#?}");
+}
+
+/// Whom a message was sent to, if a result says so.
+fn sent_to(text: &str) -> Option<&str> {
+    Some(text.strip_prefix("Sent to ")?.split_once(", which ")?.0)
+}
+
+/// A notice without the call that it is of.
+fn without_call(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("<tool-use-id>")).collect()
 }
 
 /// Plays the scene with an interrupt at each event of it: whatever was open is answered, nothing is left
@@ -280,37 +301,33 @@ fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool)
 /// When that does not hold.
 pub async fn cancel_sweep(scene: &Scene) {
     for at in 1..MOST {
-        let world = World::of(scene);
+        let (world, model) = World::of(scene);
         let session = world.start().await;
         let mut events = session.subscribe(true);
         say(&session, 0, &scene.prompts[0]).await;
         let mut heard = 0;
-        let mut interrupted = false;
-        let wait = async {
+        {
+            let mut rest = std::pin::pin!(come_to_rest(&session, &model));
             loop {
-                let Heard::Event(event) = events.next().await else { continue };
-                heard += 1;
-                if heard == at {
-                    interrupted = true;
-                    let _ = session.send(&AgentId::main(), Input::Interrupt).await;
-                }
-                if let EventKind::Ended(envelope) = &event.kind
-                    && event.agent.is_main()
-                {
-                    return Arc::clone(envelope);
+                tokio::select! {
+                    biased;
+                    event = events.next() => {
+                        heard += usize::from(matches!(event, Heard::Event(_)));
+                        if heard == at {
+                            let _ = session.send(&AgentId::main(), Input::Interrupt).await;
+                        }
+                    }
+                    () = &mut rest => break,
                 }
             }
-        };
-        let end = tokio::time::timeout(LIMIT, wait).await;
+        }
         let what = format!("{} interrupted at event {at}", scene.name);
-        assert!(end.is_ok(), "{what}: the run ends");
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
         check_answers(&what, &entries);
         assert!(session.background_jobs().is_empty(), "{what}: no job is left");
         assert_eq!(session.roster().len(), 1, "{what}: no agent is left");
         session.close(CLOSE).await;
-        let completed = end.is_ok_and(|envelope| envelope.ending == Ending::Completed);
-        if !interrupted || (completed && heard < at) {
+        if heard < at {
             return;
         }
     }

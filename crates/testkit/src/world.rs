@@ -8,6 +8,7 @@ use std::time::Duration;
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
 use troupe_core::builtin;
+use troupe_core::coordinator;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::Origin;
 use troupe_core::event::EventKind;
@@ -74,20 +75,23 @@ pub struct World {
 }
 
 impl World {
-    /// A world for a scene, with its files laid out.
+    /// A world for a scene, with its files laid out, and the model that plays it.
     ///
     /// # Panics
     /// When it can't be set up.
-    pub fn of(scene: &Scene) -> Self {
-        let model = ScriptModel::parse(&scene.name, &scene.script).expect("the scene's script");
-        let mut world = Self::new(Arc::new(model));
+    pub fn of(scene: &Scene) -> (Self, ScriptModel) {
+        let model = scene.model();
+        let mut world = Self::new(Arc::new(model.clone()));
         world.config.leave.mode = Some(scene.mode);
         world.config.guards = scene.guards;
         world.config.forks.enabled = scene.forks;
         for (path, content) in &scene.files {
             world.write(path, content);
         }
-        world
+        if scene.coordinator {
+            world.defs = vec![coordinator::definition(), coordinator::worker()];
+        }
+        (world, model)
     }
 
     /// An empty world with this model.
@@ -141,6 +145,36 @@ impl World {
             config,
             defs: definitions(),
         }
+    }
+
+    /// An empty world with this model, in which nobody is asked for leave.
+    ///
+    /// # Panics
+    /// When it can't be set up.
+    pub fn unasked(model: Arc<dyn Model>) -> Self {
+        let mut world = Self::new(model);
+        world.config.leave.mode = Some(Mode::BypassPermissions);
+        world
+    }
+
+    /// The same with a model that plays this script; the model, to release its gates by.
+    ///
+    /// # Panics
+    /// When the script makes no sense, or the world can't be set up.
+    pub fn playing(script: &str) -> (Self, ScriptModel) {
+        let model = ScriptModel::parse("test", script).expect("the test's script");
+        (Self::unasked(Arc::new(model.clone())), model)
+    }
+
+    /// Makes a named pipe in the workspace, at which a command can wait.
+    ///
+    /// # Panics
+    /// When it can't.
+    pub fn pipe(&self, name: &str) -> PathBuf {
+        let path = self.workspace().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0)
+            .expect("a named pipe");
+        path
     }
 
     /// The temporary folder that holds everything.
@@ -206,6 +240,7 @@ impl World {
             places: Places { managed: Vec::new(), ..Places::of(&env) },
             sources: Sources { user: false, ..Sources::ALL },
             trust: Trust::Trusted,
+            mode: Mode::Default,
             plugins: Vec::new(),
             added: Vec::new(),
             bare: false,

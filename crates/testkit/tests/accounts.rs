@@ -239,7 +239,7 @@ async fn a_run_has_its_time_anew() {
     session.resume_agent(&lead, persons(1, "go on")).await.unwrap();
     let second = end_of(&mut events, &lead).await;
     assert_eq!((second.reason.clone(), second.text.as_str()), (EndReason::Done, "more"));
-    tokio::time::advance(Duration::from_secs(60)).await;
+    tokio::time::advance(Duration::from_mins(1)).await;
     let refused = session.resume_agent(&lead, persons(2, "go on")).await.unwrap_err();
     assert!(matches!(refused, ResumeError::NoTime(_)), "{refused}");
     session.close(CLOSE).await;

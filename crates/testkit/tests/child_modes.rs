@@ -4,10 +4,13 @@
 
 use std::sync::Arc;
 
-use troupe_core::def::Writes;
-use troupe_core::entry::Body;
+use troupe_core::def::{AgentDef, Writes};
+use troupe_core::entry::{Body, Setting};
+use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
+use troupe_core::input::Input;
 use troupe_core::policy::Mode;
+use troupe_engine::bus::Heard;
 use troupe_models::script::ScriptModel;
 use troupe_testkit::world::{LIMIT, World, ended, say, turn};
 
@@ -36,6 +39,50 @@ async fn a_call_gives_its_agent_no_mode_that_lets_more_pass() {
     let refused = results.iter().filter(|text| text.contains("would let more pass than `default`")).count();
     assert_eq!(refused, 2, "{results:#?}");
     session.close(LIMIT).await;
+}
+
+// proves: S1, X13
+#[tokio::test]
+async fn a_mode_that_nobody_trusts_lets_no_more_pass_than_the_starters() {
+    let script = "agent main\nreply\n  call Agent subagent_type=bold description=d prompt=p\nreply \"over\"\n\
+                  agent bold\nreply \"done\"\n";
+    let found = async |parent: Mode, then: Option<Mode>, held: bool| {
+        let mut world = World::new(Arc::new(ScriptModel::parse("modes", script).unwrap()));
+        world.config.leave.mode = Some(parent);
+        let mode = Some(Mode::Default);
+        world.defs.push(AgentDef { name: "bold".into(), mode, mode_is_held: held, ..AgentDef::default() });
+        let session = world.start().await;
+        let mut events = session.subscribe(false);
+        if let Some(mode) = then {
+            session.send(&AgentId::main(), Input::Set(Setting::Mode(mode))).await.unwrap();
+        }
+        say(&session, 0, "go").await;
+        let opened = async {
+            loop {
+                if let Heard::Event(event) = events.next().await
+                    && let EventKind::Opened(header) = &event.kind
+                    && !header.agent.is_main()
+                {
+                    return header.mode;
+                }
+            }
+        };
+        let child = tokio::time::timeout(LIMIT, opened).await.unwrap();
+        session.close(LIMIT).await;
+        child
+    };
+    // In `micro` each start of an agent is approved, and nobody is there to do so.
+    for parent in Mode::ALL.into_iter().filter(|mode| *mode != Mode::Micro) {
+        let table = parent.of_child(Some(Mode::Default));
+        assert_eq!(found(parent, None, false).await, table, "{parent:?}");
+        let tighter = matches!(parent, Mode::DontAsk | Mode::Review);
+        assert_eq!(found(parent, None, true).await, if tighter { parent } else { table }, "{parent:?}");
+    }
+    // A mode that was changed since the start counts, and so does the one that planning leads back to.
+    assert_eq!(found(Mode::Default, Some(Mode::Review), true).await, Mode::Review);
+    assert_eq!(found(Mode::Review, Some(Mode::Plan), true).await, Mode::Plan);
+    assert_eq!(found(Mode::Default, Some(Mode::Plan), true).await, Mode::Default);
+    assert_eq!(found(Mode::Review, Some(Mode::Plan), false).await, Mode::Default);
 }
 
 // proves: S1, D9

@@ -13,7 +13,9 @@ use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
 use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::session::ListedIn;
 use troupe_models::script::ScriptModel;
+use troupe_testkit::recorder::Recorder;
 use troupe_testkit::world::{World, turn};
 
 fn world(script: &str) -> World {
@@ -180,6 +182,53 @@ async fn many_faults_at_once_are_told_in_a_few_lines() {
     assert_eq!(warnings[5], "and 35 more faults of agent definitions; run `troupe agents list`");
 }
 
+/// The texts in which an agent was told of the types that it may start.
+async fn lists(session: &Session, agent: &AgentId) -> Vec<String> {
+    let entries = session.entries(agent, 0).await.unwrap();
+    let list = |body: &Body| match body {
+        Body::User { blocks, from: Origin::AgentList(_), .. } => Some(text_of(blocks)),
+        _ => None,
+    };
+    entries.iter().filter_map(|entry| list(&entry.body)).collect()
+}
+
+// proves: A9, D6
+#[tokio::test]
+async fn an_agent_is_shown_just_the_types_that_it_may_start() {
+    let world = world(
+        "agent main\nreply\n  call Agent subagent_type=lead description=d prompt=one\nreply \"done\"\n\
+         agent lead\nreply\n  call Agent subagent_type=scout description=d prompt=two\nreply \"led\"\n\
+         agent scout\nreply \"kept back\"\n",
+    );
+    world.write(".troupe/agents/lead.md", "---\nname: lead\ndescription: d\ntools: Agent(scout)\n---\nLead.");
+    world.write(".troupe/agents/scout.md", "---\nname: scout\ndescription: d\n---\nLook.");
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    let opened = opened(&mut events).await;
+    let [lead, scout] = opened.as_slice() else { panic!("{opened:?}") };
+    let main = lists(&session, &AgentId::main()).await;
+    assert!(main[0].contains("- general-purpose: ") && main[0].contains("- lead: "), "{main:?}");
+    for agent in [lead, scout] {
+        let told = lists(&session, agent).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        let types: Vec<&str> = told[0].lines().filter(|line| line.starts_with("- ")).collect();
+        assert!(matches!(types[..], [line] if line.starts_with("- scout: ")), "{types:?}");
+    }
+}
+
+/// The agents below the main one that were opened, in order.
+async fn opened(events: &mut Subscription) -> Vec<AgentId> {
+    let mut opened = Vec::new();
+    while let Ok(Heard::Event(event)) = tokio::time::timeout(Duration::ZERO, events.next()).await {
+        match &event.kind {
+            EventKind::Opened(header) if !header.agent.is_main() => opened.push(header.agent.clone()),
+            _ => {}
+        }
+    }
+    opened
+}
+
 // proves: D7, D3
 #[tokio::test]
 async fn an_edit_holds_for_the_next_agent_and_a_fault_is_told_once() {
@@ -239,6 +288,37 @@ async fn agents_of_a_host_can_be_started() {
         "{warnings:?}"
     );
     assert_eq!(warnings.len(), 3, "{warnings:?}");
+}
+
+// proves: D1, D6
+#[tokio::test]
+async fn agents_of_a_host_are_in_the_first_request() {
+    for listed_in in [ListedIn::Message, ListedIn::Tool] {
+        let script = "agent main\nreply \"one\"\nreply \"two\"\n";
+        let model = Recorder::of(Arc::new(ScriptModel::parse("test", script).unwrap()));
+        let mut world = World::new(model.clone());
+        world.config.contexts.agent_list = listed_in;
+        let session = world.start().await;
+        let give = |name: &str| {
+            let agents = json!({name: {"description": "of the host", "prompt": "p"}});
+            assert!(session.give_definitions(agents.as_object().unwrap()));
+        };
+        give("given");
+        turn(&session, 0, "go").await;
+        let line = "- given: of the host (tools: *)";
+        let first = &model.requests()[0];
+        assert!(format!("{:?}{:?}", first.tools, first.messages).contains(line), "{listed_in:?}: {first:?}");
+        give("later");
+        turn(&session, 1, "go").await;
+        let requests = model.requests();
+        assert_eq!(requests[0].tools, requests[1].tools, "what was sent stays ({listed_in:?})");
+        session.close(Duration::from_secs(5)).await;
+        // A later process sends the same tools again.
+        let session = world.resume().await;
+        turn(&session, 2, "go").await;
+        assert_eq!(model.requests()[2].tools, requests[0].tools, "{listed_in:?}");
+        session.close(Duration::from_secs(5)).await;
+    }
 }
 
 // proves: S1

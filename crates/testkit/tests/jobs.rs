@@ -2,26 +2,23 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_core::access::Access;
 use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry, Origin};
-use troupe_core::event::EventKind;
+use troupe_core::entry::Body;
 use troupe_core::ids::AgentId;
 use troupe_core::outcome::{EndReason, Ending, Outcome};
-use troupe_core::policy::Mode;
 use troupe_core::ports::model::{Delta, Message, Model, ModelError, ModelInfo, Request};
 use troupe_core::ports::supervisor::{Job, JobStart};
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
-use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::session::SendError;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
+use troupe_testkit::reading::{call_started, child_opened, close, entries, entries_of, notices, results};
 use troupe_testkit::world::{LIMIT, World, ended, prompt, say, session, turn};
 
 /// Plays a script in which `JOB` stands for the task that an earlier result named, and panics where one agent
@@ -108,8 +105,7 @@ impl Tool for Wild {
 }
 
 async fn stage(script: &str, panic_at: Option<(&'static str, u32)>) -> (World, Session) {
-    let mut world = World::new(Arc::new(Staged { script: script.to_owned(), panic_at }));
-    world.config.leave.mode = Some(Mode::BypassPermissions);
+    let world = World::unasked(Arc::new(Staged { script: script.to_owned(), panic_at }));
     let session = open(&world, Start::New(session())).await;
     (world, session)
 }
@@ -121,63 +117,8 @@ async fn open(world: &World, start: Start) -> Session {
     Session::open(parts, world.config.clone(), start).await.unwrap()
 }
 
-async fn entries(session: &Session) -> Vec<Arc<Entry>> {
-    session.entries(&AgentId::main(), 0).await.unwrap()
-}
-
-fn results(entries: &[Arc<Entry>]) -> Vec<String> {
-    let result = |entry: &Arc<Entry>| match &entry.body {
-        Body::Result { blocks, .. } => match blocks.first() {
-            Some(Block::ToolResult { content, .. }) => Some(text_of(content)),
-            _ => None,
-        },
-        _ => None,
-    };
-    entries.iter().filter_map(result).collect()
-}
-
-fn notices(entries: &[Arc<Entry>]) -> Vec<String> {
-    let notice = |entry: &Arc<Entry>| match &entry.body {
-        Body::User { from: Origin::Job(_), blocks, .. } => Some(text_of(blocks)),
-        _ => None,
-    };
-    entries.iter().filter_map(notice).collect()
-}
-
-async fn until<T>(events: &mut Subscription, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
-    let wait = async {
-        loop {
-            if let Heard::Event(event) = events.next().await
-                && let Some(found) = wanted(&event.kind)
-            {
-                return found;
-            }
-        }
-    };
-    tokio::time::timeout(LIMIT, wait).await.unwrap()
-}
-
-/// Waits until so many calls were started.
-async fn started(events: &mut Subscription, count: usize) {
-    for _ in 0..count {
-        let begins = |entry: &Entry| matches!(entry.body, Body::Started { .. }).then_some(());
-        until(events, |kind| if let EventKind::Appended(entry) = kind { begins(entry) } else { None }).await;
-    }
-}
-
 async fn end_of(job: &Job) -> Outcome {
     tokio::time::timeout(LIMIT, job.ended()).await.unwrap()
-}
-
-async fn close(session: Session) {
-    session.close(Duration::from_secs(10)).await;
-}
-
-fn pipe(world: &World) -> PathBuf {
-    let path = world.workspace().join("pipe");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
-    path
 }
 
 async fn write(pipe: &Path) {
@@ -191,16 +132,17 @@ async fn write(pipe: &Path) {
 async fn a_job_that_was_waited_for_is_not_told_again() {
     let script = "agent main\nreply\n  call Bash command=\"cat pipe\" run_in_background=true\nreply\n  call TaskOutput task_id=JOB\nreply \"seen\"\nreply \"nothing new\"\n";
     let (world, session) = stage(script, None).await;
-    let pipe = pipe(&world);
+    let pipe = world.pipe("pipe");
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
-    started(&mut events, 2).await;
+    call_started(&mut events).await;
+    call_started(&mut events).await;
     write(&pipe).await;
     assert_eq!(ended(&mut events).await.text, "seen");
     assert_eq!(turn(&session, 1, "news?").await.text, "nothing new");
     let all = entries(&session).await;
     assert!(results(&all)[1].contains("hi"), "{:?}", results(&all));
-    assert_eq!(notices(&all), Vec::<String>::new());
+    assert_eq!(notices(&all), Vec::new());
     assert!(session.waiting(&AgentId::main()).is_empty());
     close(session).await;
     // Nor by the next process.
@@ -214,12 +156,12 @@ async fn a_job_that_was_waited_for_is_not_told_again() {
 async fn a_job_that_was_stopped_by_its_owner_is_not_told_again() {
     let script = "agent main\nreply\n  call Bash command=\"cat pipe\" run_in_background=true\nreply\n  call TaskStop task_id=JOB\nreply \"stopped\"\nreply \"nothing new\"\n";
     let (world, session) = stage(script, None).await;
-    pipe(&world);
+    world.pipe("pipe");
     assert_eq!(turn(&session, 0, "go").await.text, "stopped");
     assert_eq!(turn(&session, 1, "news?").await.text, "nothing new");
     let all = entries(&session).await;
     assert!(results(&all)[1].contains("was stopped"), "{:?}", results(&all));
-    assert_eq!(notices(&all), Vec::<String>::new());
+    assert_eq!(notices(&all), Vec::new());
     close(session).await;
 }
 
@@ -228,7 +170,7 @@ async fn a_job_that_was_stopped_by_its_owner_is_not_told_again() {
 async fn a_job_that_nobody_waited_for_is_told_once() {
     let script = "agent main\nreply\n  call Bash command=\"cat pipe\" run_in_background=true\nreply \"later\"\nreply\n  call TaskOutput task_id=JOB\nreply \"seen\"\n";
     let (world, session) = stage(script, None).await;
-    let pipe = pipe(&world);
+    let pipe = world.pipe("pipe");
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
     assert_eq!(ended(&mut events).await.text, "later");
@@ -255,7 +197,10 @@ async fn a_job_whose_runner_panics_has_failed() {
     }
     let notices = notices(&all);
     assert_eq!(notices.len(), 1);
-    assert!(notices[0].contains("<status>failed</status>") && notices[0].contains("planned"), "{notices:?}");
+    assert!(
+        notices[0].1.contains("<status>failed</status>") && notices[0].1.contains("planned"),
+        "{notices:?}"
+    );
     assert!(session.background_jobs().is_empty());
     close(session).await;
 }
@@ -278,14 +223,10 @@ async fn an_agent_that_panics_has_failed_and_its_owner_goes_on() {
     let script = "agent main\nreply\n  call Agent description=d prompt=p\nreply \"went on\"\n\
                   agent general-purpose\nreply\n  text \"so far\"\n  call Bash command=\"cat pipe\" run_in_background=true\n";
     let (world, session) = stage(script, Some(("general-purpose", 1))).await;
-    pipe(&world);
+    world.pipe("pipe");
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
-    let child = until(&mut events, |kind| match kind {
-        EventKind::Opened(header) if !header.agent.is_main() => Some(header.agent.clone()),
-        _ => None,
-    });
-    let child = child.await;
+    let child = child_opened(&mut events).await;
     assert_eq!(ended(&mut events).await.text, "went on");
     let told = results(&entries(&session).await);
     assert!(told[0].contains("failed inside") && told[0].contains("so far"), "{told:?}");
@@ -293,7 +234,7 @@ async fn an_agent_that_panics_has_failed_and_its_owner_goes_on() {
     let job = session.job(&child.as_str().into());
     assert!(job.is_none_or(|job| job.outcome.borrow().is_some()));
     assert!(session.background_jobs().is_empty(), "what it had started is ended");
-    let last = session.entries(&child, 0).await.unwrap().pop().unwrap();
+    let last = entries_of(&session, &child).await.pop().unwrap();
     assert!(matches!(&last.body, Body::Closed(envelope) if envelope.ending == Ending::Failed), "{last:?}");
     close(session).await;
 }

@@ -6,82 +6,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use troupe_core::block::{Block, text_of};
 use troupe_core::budget::Limits;
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::entry::{Entry, Origin};
 use troupe_core::event::{EventKind, Notice};
-use troupe_core::ids::AgentId;
-use troupe_core::policy::Mode;
-use troupe_engine::Session;
-use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::journal::{FileJournal, Locking};
-use troupe_models::script::ScriptModel;
+use troupe_testkit::reading::{child_opened, close, entries, entries_of, heard, results, told};
 use troupe_testkit::world::{World, ended, say, turn};
 
+/// What the harness said to an agent once it was at work.
+fn reminded(entries: &[Arc<Entry>]) -> Vec<String> {
+    told(&entries[2..], |from| *from == Origin::System)
+}
+
 const SECOND: Duration = Duration::from_secs(1);
-
-fn world(script: &str) -> World {
-    let mut world = World::new(Arc::new(ScriptModel::parse("test", script).unwrap()));
-    world.config.leave.mode = Some(Mode::BypassPermissions);
-    world
-}
-
-async fn entries(session: &Session) -> Vec<Arc<Entry>> {
-    session.entries(&AgentId::main(), 0).await.unwrap()
-}
-
-fn results(entries: &[Arc<Entry>]) -> Vec<String> {
-    let result = |entry: &Arc<Entry>| match &entry.body {
-        Body::Result { blocks, .. } => match blocks.first() {
-            Some(Block::ToolResult { content, .. }) => Some(text_of(content)),
-            _ => None,
-        },
-        _ => None,
-    };
-    entries.iter().filter_map(result).collect()
-}
-
-/// What the harness said to the agent.
-fn told(entries: &[Arc<Entry>]) -> Vec<String> {
-    let told = |entry: &Arc<Entry>| match &entry.body {
-        Body::User { from: Origin::System, blocks, .. } => Some(text_of(blocks)),
-        _ => None,
-    };
-    entries.iter().skip(2).filter_map(told).collect()
-}
-
-async fn until<T>(events: &mut Subscription, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
-    loop {
-        if let Heard::Event(event) = events.next().await
-            && let Some(found) = wanted(&event.kind)
-        {
-            return found;
-        }
-    }
-}
-
-/// All that is told until the main agent's run ends, with whose it is.
-async fn heard(events: &mut Subscription) -> Vec<(AgentId, EventKind)> {
-    let mut all = Vec::new();
-    loop {
-        let Heard::Event(event) = events.next().await else { continue };
-        all.push((event.agent.clone(), event.kind.clone()));
-        if event.agent.is_main() && matches!(event.kind, EventKind::Ended(_)) {
-            return all;
-        }
-    }
-}
-
-async fn close(session: Session) {
-    session.close(10 * SECOND).await;
-}
 
 // proves: X3
 #[tokio::test]
 async fn agents_that_start_agents_are_stopped_at_the_sessions_limit() {
     let ten = "  call Agent description=d prompt=NAME\n";
     let ten = |name: &str| (0..10).map(|n| ten.replace("NAME", &format!("{name}{n}"))).collect::<String>();
-    let mut world = world(&format!(
+    let (mut world, _) = World::playing(&format!(
         "agent main\nreply\n{}reply \"done\"\nreply\n  call Agent description=d prompt=more\nreply \"end\"\n\
          agent general-purpose\nreply\n{}reply \"did what I could\"\n",
         ten("a"),
@@ -123,8 +67,8 @@ async fn agents_that_start_agents_are_stopped_at_the_sessions_limit() {
 async fn ended_agents_take_no_place_among_those_at_work() {
     let one = "reply\n  call Agent description=d prompt=pN\n";
     let calls: String = (0..20).map(|n| one.replace("pN", &format!("p{n}"))).collect();
-    let mut world =
-        world(&format!("agent main\n{calls}reply \"all\"\nagent general-purpose\nreply \"ok\"\n"));
+    let (mut world, _) =
+        World::playing(&format!("agent main\n{calls}reply \"all\"\nagent general-purpose\nreply \"ok\"\n"));
     world.config.ceilings.live_agents = 1;
     let session = world.start().await;
     assert_eq!(turn(&session, 0, "go").await.text, "all");
@@ -147,7 +91,7 @@ async fn three_levels_in_a_full_house_are_no_deadlock() {
         calls("two", 4),
         calls("three", 2)
     );
-    let mut world = world(&script);
+    let (mut world, _) = World::playing(&script);
     world.config.ceilings.live_agents = 1;
     world.config.ceilings.depth = 3;
     let session = world.start().await;
@@ -172,7 +116,7 @@ async fn three_levels_in_a_full_house_are_no_deadlock() {
 #[tokio::test]
 async fn each_agent_has_its_cap_and_says_what_it_used() {
     let call = "reply\n  call Bash command=true\n".repeat(9);
-    let mut world = world(&format!(
+    let (mut world, _) = World::playing(&format!(
         "agent main\nreply\n  call Agent description=d prompt=p\nreply \"done\"\nagent general-purpose\nreply\n  text \"so far\"\n  call Bash command=pwd\n{call}reply \"never\"\n"
     ));
     // A scripted reply costs 110.
@@ -190,7 +134,7 @@ async fn each_agent_has_its_cap_and_says_what_it_used() {
 #[tokio::test]
 async fn a_list_of_types_binds_at_every_depth() {
     let call = |kind: &str| format!("reply\n  call Agent subagent_type={kind} description=d prompt={kind}\n");
-    let mut world = world(&format!(
+    let (mut world, _) = World::playing(&format!(
         "agent main\n{}{}reply \"x\"\nagent scene\n{}reply \"y\"\n",
         call("general-purpose"),
         call("scene"),
@@ -216,23 +160,19 @@ async fn a_list_of_types_binds_at_every_depth() {
 #[tokio::test]
 async fn going_round_in_circles_is_warned_of_once_and_then_ends() {
     let again = "reply\n  call Bash command=true\n".repeat(30);
-    let world = world(&format!(
+    let (world, _) = World::playing(&format!(
         "agent main\nreply\n  call Agent description=d prompt=p\nreply \"went on\"\nagent general-purpose\nreply\n  text \"this much\"\n  call Bash command=true\n{again}"
     ));
     let session = world.start().await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
-    let child = until(&mut events, |kind| match kind {
-        EventKind::Opened(header) if !header.agent.is_main() => Some(header.agent.clone()),
-        _ => None,
-    })
-    .await;
+    let child = child_opened(&mut events).await;
     assert_eq!(ended(&mut events).await.text, "went on");
     let result = results(&entries(&session).await).remove(0);
     assert!(result.starts_with("Status: stopped: no_progress.") && result.contains("this much"), "{result}");
-    let of_child = session.entries(&child, 0).await.unwrap();
+    let of_child = entries_of(&session, &child).await;
     assert_eq!(results(&of_child).len(), 10);
-    let warned = told(&of_child);
+    let warned = reminded(&of_child);
     assert!(warned.len() == 1 && warned[0].contains("called Bash 5 times"), "{warned:?}");
     close(session).await;
 }
@@ -241,18 +181,14 @@ async fn going_round_in_circles_is_warned_of_once_and_then_ends() {
 #[tokio::test]
 async fn an_agent_that_ends_without_a_word_is_asked_once_and_then_marked() {
     for (last, marked) in [("reply \"here it is\"\n", false), ("reply \"\"\n", true)] {
-        let world = world(&format!(
+        let (world, _) = World::playing(&format!(
             "agent main\nreply\n  call Agent description=d prompt=p\nreply \"went on\"\n\
              agent general-purpose\nreply\n  text \"I begin\"\n  call Bash command=true\nreply \"\"\n{last}"
         ));
         let session = world.start().await;
         let mut events = session.subscribe(false);
         say(&session, 0, "go").await;
-        let child = until(&mut events, |kind| match kind {
-            EventKind::Opened(header) if !header.agent.is_main() => Some(header.agent.clone()),
-            _ => None,
-        })
-        .await;
+        let child = child_opened(&mut events).await;
         ended(&mut events).await;
         let result = results(&entries(&session).await).remove(0);
         assert_eq!(
@@ -261,7 +197,7 @@ async fn an_agent_that_ends_without_a_word_is_asked_once_and_then_marked() {
             "{result}"
         );
         assert_eq!(result.contains("here it is"), !marked, "{result}");
-        let asked = told(&session.entries(&child, 0).await.unwrap());
+        let asked = reminded(&entries_of(&session, &child).await);
         assert!(asked.len() == 1 && asked[0].contains("Write your report now"), "{asked:?}");
         close(session).await;
     }
@@ -270,7 +206,7 @@ async fn an_agent_that_ends_without_a_word_is_asked_once_and_then_marked() {
 // proves: X4, F021
 #[tokio::test]
 async fn an_owner_sees_how_each_descendant_ended() {
-    let mut world = world(
+    let (mut world, _) = World::playing(
         "agent main\nreply\n  call Agent description=d prompt=p\nreply \"x\"\n\
          agent general-purpose\nreply\n  call Agent subagent_type=Explore description=good prompt=good\n  \
          call Agent subagent_type=Explore description=bad prompt=bad\nreply \"both found it\"\n\
@@ -294,7 +230,7 @@ async fn an_owner_sees_how_each_descendant_ended() {
 // proves: F011
 #[tokio::test]
 async fn tools_that_do_not_exist_are_named_first_and_none_at_all_starts_nothing() {
-    let mut world = world(
+    let (mut world, _) = World::playing(
         "agent main\nreply\n  call Agent subagent_type=some description=d prompt=p\n  call Agent subagent_type=none description=d prompt=p\nreply \"x\"\n\
          agent some\nreply \"from what I read\"\n",
     );

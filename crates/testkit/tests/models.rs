@@ -129,6 +129,55 @@ async fn the_call_the_definition_the_setting_and_the_parent_in_this_order() {
     assert_eq!(models(&recorder)[1..8], ["sonnet", "big", "sonnet", "big", "sonnet", "big", "sonnet"]);
 }
 
+// proves: C2
+#[tokio::test]
+async fn the_main_agents_model_is_the_flags_then_its_definitions_then_the_usual_one() {
+    let script = "agent main\nreply \"done\"\n";
+    for (flag, definition, expected) in [
+        (Some("sonnet"), Some("small"), Ok("sonnet")),
+        (None, Some("small"), Ok("small")),
+        (None, None, Ok("big")),
+        (None, Some("nope"), Err("there is no model `nope`; there are: big, small, opus, sonnet")),
+    ] {
+        let (mut world, recorder) = world(script);
+        world.config.model = flag.map(str::to_owned);
+        world.defs[0].model =
+            definition.map_or(ModelChoice::Inherit, |name| ModelChoice::Named(name.to_owned()));
+        let parts = world.parts(Arc::clone(&world.journal));
+        let start = troupe_engine::Start::New(troupe_testkit::world::SESSION.into());
+        match Session::open(parts, world.config.clone(), start).await {
+            Ok(session) => {
+                turn(&session, 0, "go").await;
+                assert_eq!(expected, Ok(models(&recorder)[0].as_str()));
+                close(session).await;
+            }
+            Err(error) => assert_eq!(expected.map_err(str::to_owned), Err(error.to_string())),
+        }
+    }
+}
+
+// proves: C2
+#[tokio::test]
+async fn an_alias_means_the_model_in_use_also_when_it_is_chosen_later() {
+    // A script is one model, and each alias means it.
+    let script = ScriptModel::parse("test", "agent main\nreply \"one\"\nreply \"two\"\n").unwrap();
+    let mut world = World::new(Arc::new(script));
+    let session = world.start().await;
+    for (name, expected) in [("haiku", "script"), ("other", "other"), ("opusplan", "other")] {
+        session.send(&AgentId::main(), Input::Set(Setting::Model(name.to_owned()))).await.unwrap();
+        if name == expected {
+            turn(&session, 0, "go").await;
+        }
+    }
+    turn(&session, 1, "go").await;
+    assert_eq!(session.model(), "other");
+    close(session).await;
+    world.config.model = Some("sonnet".to_owned());
+    let session = world.resume().await;
+    assert_eq!(session.model(), "other");
+    close(session).await;
+}
+
 // proves: A8
 #[tokio::test]
 async fn a_model_that_the_provider_has_not_is_an_error_that_lists_what_it_has() {

@@ -46,6 +46,10 @@ scenes! { fast_agents }
 scenes! { wordless, family }
 // proves: A3, C6, C8, F014
 scenes! { forks }
+// proves: O1, O2, X1, B3
+scenes! { coordinator }
+// proves: M5, M7, A10, B7, F022, F027
+scenes! { messages, names }
 // proves: A9, D2
 scenes! { limited_types }
 

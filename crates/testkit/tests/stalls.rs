@@ -9,71 +9,21 @@ use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use troupe_core::access::Access;
-use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry};
 use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
 use troupe_core::outcome::{EndReason, Ending};
-use troupe_core::policy::Mode;
 use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
 use troupe_core::ports::model::{Delta, Fault, Model, ModelError, ModelInfo, Request};
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
-use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_models::{Retry, RetryPolicy};
+use troupe_testkit::reading::{close, entries, heard, results, whenever};
 use troupe_testkit::world::{World, say, session, turn};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn world(script: &str) -> World {
-    let mut world = World::new(Arc::new(ScriptModel::parse("test", script).unwrap()));
-    world.config.leave.mode = Some(Mode::BypassPermissions);
-    world
-}
-
-async fn entries(session: &Session) -> Vec<Arc<Entry>> {
-    session.entries(&AgentId::main(), 0).await.unwrap()
-}
-
-fn results(entries: &[Arc<Entry>]) -> Vec<String> {
-    let result = |entry: &Arc<Entry>| match &entry.body {
-        Body::Result { blocks, .. } => match blocks.first() {
-            Some(Block::ToolResult { content, .. }) => Some(text_of(content)),
-            _ => None,
-        },
-        _ => None,
-    };
-    entries.iter().filter_map(result).collect()
-}
-
-async fn until<T>(events: &mut Subscription, wanted: impl Fn(&EventKind) -> Option<T>) -> T {
-    loop {
-        if let Heard::Event(event) = events.next().await
-            && let Some(found) = wanted(&event.kind)
-        {
-            return found;
-        }
-    }
-}
-
-/// All that is told until the main agent's run ends, with whose it is.
-async fn heard(events: &mut Subscription) -> Vec<(AgentId, EventKind)> {
-    let mut all = Vec::new();
-    loop {
-        let Heard::Event(event) = events.next().await else { continue };
-        all.push((event.agent.clone(), event.kind.clone()));
-        if event.agent.is_main() && matches!(event.kind, EventKind::Ended(_)) {
-            return all;
-        }
-    }
-}
-
-async fn close(session: Session) {
-    session.close(10 * SECOND).await;
-}
 
 /// A tool that does as its input says: `hang` ends when it is told to, `deaf` never, `steps` tells how far it is.
 struct Slow(ToolSpec);
@@ -158,7 +108,7 @@ impl Model for Silent {
 // proves: X3, E4, X2
 #[tokio::test(start_paused = true)]
 async fn time_is_the_whole_trees_and_cuts_what_runs() {
-    let mut world = world(
+    let (mut world, _) = World::playing(
         "agent main\nreply\n  call Agent description=d prompt=p\nreply \"never\"\n\
          agent general-purpose\nreply\n  text \"begun\"\n  call Slow how=hang\nreply \"never\"\n",
     );
@@ -180,8 +130,8 @@ async fn time_is_the_whole_trees_and_cuts_what_runs() {
 // proves: X2
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_ends_is_told_to_then_dropped() {
-    let mut world =
-        world("agent main\nreply\n  call Slow how=hang\n  call Slow how=deaf\nreply \"went on\"\n");
+    let (mut world, _) =
+        World::playing("agent main\nreply\n  call Slow how=hang\n  call Slow how=deaf\nreply \"went on\"\n");
     world.config.guards.call = Some(120 * SECOND);
     world.config.guards.stalled = Some(60 * SECOND);
     let session = with_slow(&world).await;
@@ -213,7 +163,7 @@ async fn a_call_that_never_ends_is_told_to_then_dropped() {
 // proves: X2
 #[tokio::test(start_paused = true)]
 async fn a_call_that_tells_how_far_it_is_does_not_stall() {
-    let world = world("agent main\nreply\n  call Slow how=steps\nreply \"x\"\n");
+    let (world, _) = World::playing("agent main\nreply\n  call Slow how=steps\nreply \"x\"\n");
     let session = with_slow(&world).await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
@@ -226,8 +176,7 @@ async fn a_call_that_tells_how_far_it_is_does_not_stall() {
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_stream_falls_silent_is_shown_and_ends_with_what_it_had_said() {
     for pieces in [4, 0] {
-        let mut world = World::new(Arc::new(Silent { pieces }));
-        world.config.leave.mode = Some(Mode::BypassPermissions);
+        let world = World::unasked(Arc::new(Silent { pieces }));
         let session = world.start().await;
         let mut events = session.subscribe(false);
         say(&session, 0, "go").await;
@@ -276,7 +225,8 @@ impl Journal for Hanging {
 // proves: X2, F017
 #[tokio::test(start_paused = true)]
 async fn a_start_that_hangs_is_an_error_in_bounded_time() {
-    let world = world("agent main\nreply\n  call Agent description=d prompt=p\nreply \"went on\"\n");
+    let (world, _) =
+        World::playing("agent main\nreply\n  call Agent description=d prompt=p\nreply \"went on\"\n");
     let session = world.open_on(Arc::new(Hanging(Arc::clone(&world.journal))), Start::New(session())).await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
@@ -322,9 +272,7 @@ fn overloaded(script: &str, time: Option<Duration>) -> World {
     let script = ScriptModel::parse("test", script).unwrap();
     let until = time.map(|time| Instant::now() + time);
     let model = Retry::new(Overloaded { script, until }, RetryPolicy::default());
-    let mut world = World::new(Arc::new(model));
-    world.config.leave.mode = Some(Mode::BypassPermissions);
-    world
+    World::unasked(Arc::new(model))
 }
 
 const THREE: &str = "agent main\nreply\n  call Agent description=d prompt=a\n  call Agent description=d prompt=b\n  \
@@ -373,7 +321,7 @@ async fn an_overload_without_end_can_be_interrupted_and_ends_in_the_providers_wo
     turn(&session, 0, "one").await;
     let mut events = session.subscribe(false);
     say(&session, 1, "two").await;
-    until(&mut events, |kind| matches!(kind, EventKind::Phase(Phase::Overloaded)).then_some(())).await;
+    whenever(&mut events, |_, kind| matches!(kind, EventKind::Phase(Phase::Overloaded)).then_some(())).await;
     let at = Instant::now();
     session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
     let all = heard(&mut events).await;

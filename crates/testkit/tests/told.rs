@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::block::text_of;
+use troupe_core::block::{Block, text_of};
 use troupe_core::entry::{Body, Entry, Origin};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
@@ -44,8 +44,7 @@ async fn times(session: &Session, words: &str) -> (usize, usize) {
     for entry in entries(session).await {
         match &entry.body {
             Body::Result { blocks, .. } => {
-                let text =
-                    serde_json::to_string(&blocks.iter().map(|block| block.to_value()).collect::<Vec<_>>());
+                let text = serde_json::to_string(&blocks.iter().map(Block::to_value).collect::<Vec<_>>());
                 results += usize::from(text.unwrap().contains(words));
             }
             Body::User { from: Origin::Job(_), blocks, .. } => {

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock};
 use divan::Bencher;
 use serde_json::{Value, json};
 use tokio::runtime::Builder;
-use troupe_core::ids::{AgentId, JobId};
+use troupe_core::ids::AgentId;
 use troupe_core::policy::{Answer, Mode, Question};
 use troupe_core::ports::supervisor::{Job, JobError, JobStart, SpawnError, Supervisor, Waiter};
 use troupe_core::ports::tool::{Place, Reporter, Tool, ToolCx};

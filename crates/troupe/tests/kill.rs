@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use serde_json::Value;
-use troupe_testkit::process::{LIMIT, Run, Stage, pause, poll};
+use troupe_testkit::kills::{kill_at, progress, seed};
+use troupe_testkit::process::{LIMIT, Run, Stage};
 
 const ID: &str = "7c1d6a52-1f43-4a53-9c39-6fd2d1f2f010";
 const PROMPT: &str = "do all of it";
@@ -180,17 +181,6 @@ fn plain(text: &str, stage: &Stage) -> String {
     text.split("; ").filter(|part| !varies(part)).collect::<Vec<_>>().join("; ")
 }
 
-/// Bytes of transcripts and queues, which grow with each thing that is recorded.
-fn progress(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let size = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(data) if data.is_dir() => progress(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
-    };
-    entries.map(size).sum()
-}
-
 /// Starts what is to be done next: the session with its prompt, or what is left of it.
 fn start(stage: &Stage) -> Run {
     let size = |folder: std::path::PathBuf| {
@@ -229,15 +219,10 @@ fn play(stage: &Stage, kills: usize, whole: u64, rng: &mut Rng) -> usize {
     while done < kills {
         let state = stage.path("home/.troupe");
         let at = rng.u64(progress(&state).min(whole)..=whole);
-        // A kill right after a write would always find the same half of what is done.
         let later = Duration::from_micros(rng.u64(0..6_000));
-        let mut run = start(stage);
-        poll("progress", LIMIT, || (run.has_ended() || progress(&state) >= at).then_some(()));
-        pause(later);
-        if run.has_ended() {
+        if !kill_at(start(stage), &state, at, later) {
             break;
         }
-        run.kill();
         done += 1;
     }
     if Record::read(stage).ends.is_empty() {
@@ -328,18 +313,11 @@ fn stage() -> (Stage, Plan) {
     (stage, plan)
 }
 
-#[expect(clippy::disallowed_methods, reason = "a failed run is repeated with its seed")]
-fn seed() -> u64 {
-    std::env::var("TROUPE_SEED").ok().map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap())
-}
-
 // proves: E7, X1, C12
 #[test]
-#[expect(clippy::print_stderr, reason = "the seed and the figures are for who reads the test's output")]
+#[expect(clippy::print_stderr, reason = "the figures are for who reads the test's output")]
 fn killed_at_fifty_moments_nothing_is_done_twice_and_all_of_it_ends() {
-    let seed = seed();
-    eprintln!("TROUPE_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(seed(fastrand::u64(..)));
     let (undisturbed, plan) = stage();
     play(&undisturbed, 0, 0, &mut rng);
     let straight = Record::read(&undisturbed);

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use serde_json::{Value, json};
-use troupe_testkit::process::{LIMIT, Run, Stage, pause, poll};
+use troupe_testkit::kills::{kill_at, progress, seed};
+use troupe_testkit::process::{LIMIT, Run, Stage};
 
 const ID: &str = "7c1d6a52-1f43-4a53-9c39-6fd2d1f2f011";
 const PROMPT: &str = "start them";
@@ -37,17 +38,6 @@ fn script(stage: &Stage) -> String {
         writeln!(script, "reply \"done {number}.\"").unwrap();
     }
     script
-}
-
-/// Bytes of transcripts and queues, which grow with each thing that is recorded.
-fn progress(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let size = |entry: std::fs::DirEntry| match entry.metadata() {
-        Ok(data) if data.is_dir() => progress(&entry.path()),
-        Ok(data) => data.len(),
-        Err(_) => 0,
-    };
-    entries.map(size).sum()
 }
 
 fn lines(path: &Path) -> Vec<Value> {
@@ -95,13 +85,9 @@ fn play(stage: &Stage, kills: usize, whole: u64, rng: &mut Rng) -> usize {
     while done < kills {
         let at = rng.u64(progress(&state).min(whole)..=whole);
         let later = Duration::from_micros(rng.u64(0..6_000));
-        let mut run = start(stage);
-        poll("progress", LIMIT, || (run.has_ended() || progress(&state) >= at).then_some(()));
-        pause(later);
-        if run.has_ended() {
+        if !kill_at(start(stage), &state, at, later) {
             break;
         }
-        run.kill();
         done += 1;
     }
     let ended = start(stage).end(LIMIT);
@@ -155,18 +141,11 @@ fn stage() -> Stage {
     stage
 }
 
-#[expect(clippy::disallowed_methods, reason = "a failed run is repeated with its seed")]
-fn seed() -> u64 {
-    std::env::var("TROUPE_SEED").ok().map_or_else(|| fastrand::u64(..), |seed| seed.parse().unwrap())
-}
-
 // proves: X1, B3, B7, F003, F031
 #[test]
-#[expect(clippy::print_stderr, reason = "the seed and the figures are for who reads the test's output")]
+#[expect(clippy::print_stderr, reason = "the figures are for who reads the test's output")]
 fn killed_at_fifty_moments_no_background_agent_is_lost_or_told_of_twice() {
-    let seed = seed();
-    eprintln!("TROUPE_SEED={seed}");
-    let mut rng = Rng::with_seed(seed);
+    let mut rng = Rng::with_seed(seed(fastrand::u64(..)));
     let undisturbed = stage();
     play(&undisturbed, 0, 0, &mut rng);
     check(&undisturbed);

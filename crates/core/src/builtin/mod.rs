@@ -61,6 +61,7 @@ pub fn verification() -> AgentDef {
         tools: Filter { without: CHANGES.map(str::to_owned).to_vec(), ..Filter::default() },
         writes: Writes::Scratch,
         verdict: true,
+        for_lead: true,
         background: true,
         reminder: Some(include_str!("verification.reminder.md").trim_end().to_owned()),
         ..define!("verification", "verification")
@@ -70,6 +71,7 @@ pub fn verification() -> AgentDef {
 /// Answers questions about troupe.
 pub fn guide() -> AgentDef {
     AgentDef {
+        for_lead: true,
         tools: only(&[DOCS, "Glob", "Grep", "Read"]),
         writes: Writes::Nowhere,
         ..define!("guide", "guide")
@@ -80,7 +82,7 @@ pub fn guide() -> AgentDef {
 pub fn statusline_setup(options: &Options) -> AgentDef {
     let def = define!("statusline-setup", "statusline_setup");
     let prompt = def.prompt.replace("{settings}", &shown(&options.settings));
-    AgentDef { tools: only(&["Read", "Edit"]), prompt, ..def }
+    AgentDef { tools: only(&["Read", "Edit"]), for_lead: true, prompt, ..def }
 }
 
 /// Does a coordinator's work.

@@ -1,5 +1,7 @@
 //! Safe points: what waits in the inbox becomes entries.
 
+use std::sync::Arc;
+
 use troupe_core::block::Block;
 use troupe_core::def::Source;
 use troupe_core::entry::{Body, Origin, Setting};
@@ -9,6 +11,7 @@ use super::actor::{Actor, CompactWish, Halt};
 use super::hold::Held;
 use crate::inbox::Control;
 use crate::store::StoreError;
+use crate::supervisor::spawn::meant;
 
 impl Actor {
     /// Takes the content that may be read now. Calls that are open come first: what they tell need not be told again,
@@ -72,7 +75,10 @@ impl Actor {
         match control {
             Control::Interrupt => {
                 let step = next_step(self.transcript(), &self.left());
-                if !matches!(step, Step::Yield(_) | Step::Done | Step::Wait) && self.run.is_some() {
+                // A resident agent is at rest between its runs; one of a single run is at work from its first moment on,
+                // also while it waits for what it started.
+                let rests = self.row.header.resident && self.run.is_none();
+                if !matches!(step, Step::Yield(_) | Step::Done) && !rests {
                     self.interrupt().await?;
                 }
             }
@@ -100,7 +106,11 @@ impl Actor {
     }
 
     async fn set(&mut self, setting: Setting) -> Result<(), StoreError> {
-        let state = self.transcript().state();
+        let state = Arc::clone(self.transcript().state());
+        let setting = match setting {
+            Setting::Model(name) => Setting::Model(meant(&self.shared, &name, &state.model).await),
+            other => other,
+        };
         let same = match &setting {
             Setting::Mode(mode) => *mode == state.mode,
             Setting::Model(model) => *model == state.model,

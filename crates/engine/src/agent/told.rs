@@ -6,7 +6,7 @@ use std::sync::Arc;
 use troupe_core::agent_list::{AgentList, IN_TOOL};
 use troupe_core::block::Block;
 use troupe_core::def::{AgentDef, Source};
-use troupe_core::entry::{Body, Origin};
+use troupe_core::entry::{Body, Origin, Setting};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::not_yet;
 use troupe_core::ports::tool::{Place, Tool};
@@ -15,14 +15,15 @@ use troupe_core::starts::Starts;
 use troupe_core::visible::visible;
 
 use super::actor::{Actor, Halt};
+use crate::session::ListedIn;
 use crate::starting;
 use crate::supervisor::Shared;
+use crate::supervisor::spawn::{keep, specs};
 
-/// The agent types that an agent with this pool may start, of those that it `starts`; none where it can't start any.
+/// The agent types that an agent of this definition and with this pool may start; none where it can't start any.
 pub(crate) fn agent_list(
     shared: &Shared,
-    def: &AgentDef,
-    starts: &Starts,
+    (def, starts): (&AgentDef, &Starts),
     pool: &[Arc<dyn Tool>],
 ) -> Option<AgentList> {
     let tool = pool.iter().find(|tool| tool.spawns())?;
@@ -65,15 +66,32 @@ impl Actor {
 
     /// Tells the model of the agent types, as far as it does not know.
     pub(super) async fn tell_of_agents(&mut self) -> Result<(), Halt> {
-        let stands_in_tool = self.rendered.tools.iter().any(|tool| tool.description.contains(IN_TOOL));
-        if stands_in_tool || self.row.header.fork.is_some() {
+        if self.row.header.fork.is_some() {
             return Ok(());
         }
-        let Some(list) = agent_list(&self.shared, &self.def, &self.row.starts, &self.pool) else {
+        self.renew_tools().await?;
+        if self.rendered.tools.iter().any(|tool| tool.description.contains(IN_TOOL)) {
             return Ok(());
-        };
+        }
+        let by = (&*self.def, &self.row.starts);
+        let Some(list) = agent_list(&self.shared, by, &self.pool) else { return Ok(()) };
         let Some((listed, text)) = list.due(self.transcript()) else { return Ok(()) };
         self.tell(text, Origin::AgentList(listed)).await
+    }
+
+    /// Takes the tools' text anew where it holds the agent types and nothing was sent yet: a host gives its agents after
+    /// the session is opened.
+    async fn renew_tools(&mut self) -> Result<(), Halt> {
+        if self.shared.config.contexts.agent_list != ListedIn::Tool || self.transcript().replies() > 0 {
+            return Ok(());
+        }
+        let tools = specs(&self.shared, (&self.def, &self.row.starts), &self.pool);
+        if tools != self.rendered.tools {
+            self.rendered.tools = tools;
+            let kept = keep(&self.shared, &self.rendered);
+            self.record(Body::Set(Setting::Prompt(kept))).await?;
+        }
+        Ok(())
     }
 
     /// Repeats the definition's reminder where something came to be answered since it was told.

@@ -2,11 +2,13 @@
 //! all that a scan of the session needs, so that what stands between need not be read.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use troupe_core::entry::{Body, Header};
-use troupe_core::ids::{CallId, InputId, JobId};
+use troupe_core::entry::{Body, Entry, Header, Origin};
+use troupe_core::ids::{AgentId, CallId, InputId, JobId};
+use troupe_core::mail::Mail;
 use troupe_core::outcome::Envelope;
 use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record};
 use troupe_core::time::Time;
@@ -30,6 +32,9 @@ pub(crate) struct Digest {
     pub(crate) sent_off: Vec<(JobId, CallId)>,
     /// Notices that it read, or need not read.
     pub(crate) notices: Vec<InputId>,
+    /// Whose its last run is, and by which call, where that is not its first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) woken: Option<(AgentId, Option<CallId>)>,
 }
 
 /// What a run spent on a model.
@@ -71,7 +76,13 @@ impl Digest {
         let mut sent_off: Vec<_> =
             told.sent_off.iter().map(|(job, call)| (job.clone(), call.clone())).collect();
         sent_off.sort();
-        Some(Self { ends: run + 1, spent: spent.into_values().collect(), sent_off, notices })
+        Some(Self {
+            ends: run + 1,
+            spent: spent.into_values().collect(),
+            sent_off,
+            notices,
+            woken: woken(transcript, true),
+        })
     }
 
     /// Puts it into the line of the end.
@@ -110,5 +121,22 @@ fn of_ends(Ends { first, mut last }: Ends) -> Option<AtRest> {
             Some(AtRest { header, opened: entries[0].at, end, digest })
         }
         _ => None,
+    }
+}
+
+/// Who took an agent up for its last run, whoever's prompt began it: the run that was `cut`, or else the last that ended.
+pub(crate) fn woken(transcript: &Transcript, cut: bool) -> Option<(AgentId, Option<CallId>)> {
+    let closed = |entry: &Arc<Entry>| matches!(entry.body, Body::Closed(_));
+    let entries = transcript.entries();
+    let end = if cut { entries.len() } else { entries.iter().rposition(closed)? };
+    let begin = entries[..end].iter().rposition(closed)?;
+    let (from, cause) = entries[begin..end].iter().find_map(|entry| match &entry.body {
+        Body::User { from, cause, starts_turn: true, .. } => Some((from, cause.as_ref())),
+        _ => None,
+    })?;
+    match from {
+        Origin::Agent(owner) => Some((owner.clone(), cause.and_then(|id| Mail::call_of(id, owner)))),
+        // The person did, for the agent that started it.
+        _ => Some((transcript.header()?.parent.clone().unwrap_or_else(AgentId::main), None)),
     }
 }

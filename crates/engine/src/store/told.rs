@@ -22,7 +22,9 @@ impl Told {
     /// Reads entries as they stand on disk, structured results included.
     pub fn of(entries: &[Arc<Entry>]) -> Self {
         let mut told = Self::default();
-        entries.iter().for_each(|entry| told.add(&entry.body));
+        for entry in entries {
+            told.add(&entry.body);
+        }
         told
     }
 

@@ -90,6 +90,11 @@ impl Directory {
         headers.find(of_call).map(|header| header.agent.clone())
     }
 
+    /// Who has a name now.
+    pub(crate) fn bearer(&self, name: &str) -> Option<AgentId> {
+        self.table().names.get(name)?.last().cloned()
+    }
+
     /// Whom a message of `from` goes to.
     pub(crate) fn resolve(&self, from: &Header, to: &str) -> Result<AgentId, MailError> {
         let table = self.table();

@@ -150,7 +150,10 @@ impl Jobs {
         row.ended_at = Some(Instant::now());
         table.insert(row);
         table.ended.push_back(id);
-        table.sweep(Instant::now());
+        // Of a resume there may be a thousand, none of which can go yet.
+        if table.ended.len() > KEPT {
+            table.sweep(Instant::now());
+        }
     }
 
     /// How many shells run.

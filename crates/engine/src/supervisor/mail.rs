@@ -54,7 +54,7 @@ pub(super) async fn send(shared: &Arc<Shared>, mail: Mail) -> Result<Receipt, Ma
 }
 
 /// Waits until the end of an agent that takes nothing any more is recorded.
-pub(super) async fn retired(shared: &Shared, agent: &AgentId) {
+pub(crate) async fn retired(shared: &Shared, agent: &AgentId) {
     if let Some(job) = shared.jobs.any(&JobId::new(agent.as_str()))
         && timeout(RETIRE, job.ended()).await.is_err()
     {

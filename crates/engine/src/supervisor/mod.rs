@@ -7,7 +7,7 @@ mod directory;
 pub(crate) mod door;
 mod handoff;
 pub(crate) mod jobs;
-mod mail;
+pub(crate) mod mail;
 pub(crate) mod notice;
 mod questions;
 pub(crate) mod row;

@@ -53,6 +53,15 @@ impl Inner {
         }
     }
 
+    /// What a server other than the ecosystem's says that it has, where this model is none of them.
+    pub(super) async fn lacks(&self, name: &str) -> Option<UnknownModel> {
+        if self.is_first_party() {
+            return None;
+        }
+        let known = self.listed().await.filter(|known| !serves(known, name))?;
+        Some(UnknownModel { name: name.to_owned(), known: known.into_iter().take(TOLD).collect() })
+    }
+
     fn is_first_party(&self) -> bool {
         self.base_url.trim().trim_end_matches('/').trim_end_matches("/v1") == BASE_URL
     }
@@ -95,6 +104,7 @@ fn serves(names: &[String], name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::anthropic::{Anthropic, Auth, Config};
+    use crate::test_requests::{reply, request};
     use crate::test_server::{Play, TestServer};
     use troupe_core::ports::model::Model as _;
 
@@ -120,6 +130,22 @@ mod tests {
         assert_eq!(server.requests().len(), 1, "what was listed is remembered");
         // Not one of the ecosystem's servers: a name of the catalogue is no more known than another.
         assert!(model.choose("claude-haiku-4-5", "llama").await.is_err());
+    }
+
+    // proves: C2
+    #[tokio::test]
+    async fn a_request_for_a_model_that_the_server_has_not_says_which_it_has() {
+        let refusal = r#"{"type":"error","error":{"type":"not_found_error","message":"model not found"}}"#;
+        for (list, said) in [
+            (LIST, "model not found (there is no model `m`; there are: qwen3:8b, llama)"),
+            (r#"{"data":[{"id":"m:1"}]}"#, "model not found"),
+            ("{}", "model not found"),
+        ] {
+            let (_server, model) = server(vec![Play::json(404, refusal), Play::json(200, list)]).await;
+            let error =
+                reply(&model, request("hi")).await.map(|_| ()).map_err(|error| (error.status, error.message));
+            assert_eq!(error, Err((Some(404), said.to_owned())));
+        }
     }
 
     #[tokio::test]

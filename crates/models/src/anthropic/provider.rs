@@ -152,10 +152,16 @@ impl Inner {
     async fn open(&self, request: Request) -> Result<(Form, Source), ModelError> {
         let body = body::reply(&request)
             .map_err(|error| ModelError::new(Fault::InvalidRequest, error.to_string()))?;
-        drop(request);
+        let model = request.model;
         let (answer, proof) = self.post("/v1/messages", body, "text/event-stream").await?;
         if !answer.status().is_success() {
-            return Err(self.refused(answer, &proof).await);
+            let mut error = self.refused(answer, &proof).await;
+            if error.fault == Fault::NotFound
+                && let Some(unknown) = self.lacks(&model).await
+            {
+                error.message = format!("{} ({unknown})", error.message);
+            }
+            return Err(error);
         }
         let form = match form(answer.headers()) {
             Ok(form) => form,

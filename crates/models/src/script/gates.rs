@@ -26,6 +26,12 @@ impl Gates {
         has(&self.open, name).await;
     }
 
+    /// Those that a reply has come to and that are shut, in the order of their names.
+    pub(super) fn held(&self) -> Vec<String> {
+        let open = self.open.borrow();
+        self.reached.borrow().iter().filter(|name| !open.contains(*name)).cloned().collect()
+    }
+
     pub(super) async fn reached(&self, name: &str) {
         has(&self.reached, name).await;
     }

@@ -56,6 +56,11 @@ impl ScriptModel {
         self.0.gates.release(gate);
     }
 
+    /// The gates that a reply has come to and that are shut, in the order of their names.
+    pub fn held(&self) -> Vec<String> {
+        self.0.gates.held()
+    }
+
     /// Waits until a reply has come to a gate.
     pub async fn reached(&self, gate: &str) {
         self.0.gates.reached(gate).await;

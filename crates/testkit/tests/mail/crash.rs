@@ -8,9 +8,10 @@ use troupe_core::ports::journal::Key;
 use troupe_engine::Start;
 use troupe_testkit::World;
 use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::reading::{close, ends, entries_of, mails, notices, results};
 use troupe_testkit::world::{ended, prompt, say, session};
 
-use super::stage::{close, ends, entries, gone, mails, notices, open_on, reopen, results, world};
+use super::stage::{gone, open_on, reopen};
 
 const SCRIPT: &str = "agent main\n\
      reply\n  call Launch name=w\n\
@@ -26,14 +27,14 @@ const SCRIPT: &str = "agent main\n\
 async fn a_message_arrives_once_wherever_the_program_dies() {
     let mut whole = false;
     for appends in 1..200 {
-        let (world, _) = world(SCRIPT);
+        let (world, _) = World::playing(SCRIPT);
         let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
         let played = async {
             let session = open_on(&world, Arc::clone(&journal) as _, Start::New(session())).await;
             let mut events = session.subscribe(false);
             say(&session, 0, "go").await;
             // The notice is read within the turn, or begins another.
-            while notices(&entries(&session, &AgentId::main()).await).is_empty() {
+            while notices(&entries_of(&session, &AgentId::main()).await).is_empty() {
                 ended(&mut events).await;
             }
             close(session).await;
@@ -61,10 +62,10 @@ async fn after_a_crash(world: &World, appends: usize) {
     say(&session, 0, "go").await;
     let main = AgentId::main();
     // It goes on, or the first run was over and nothing more comes.
-    if session.is_pending() || ends(&entries(&session, &main).await) == 0 {
+    if session.is_pending() || ends(&entries_of(&session, &main).await) == 0 {
         ended(&mut events).await;
     }
-    let all = entries(&session, &main).await;
+    let all = entries_of(&session, &main).await;
     let told = results(&all);
     let sent = told.iter().any(|text| text.starts_with("Sent to w"));
     let lost_child = told.first().is_some_and(|text| text.contains("The program ended"));
@@ -80,7 +81,7 @@ async fn after_a_crash(world: &World, appends: usize) {
             session.resume_agent(&id, prompt).await.unwrap();
         }
         gone(&session, &id).await;
-        let read = mails(&entries(&session, &id).await);
+        let read = mails(&entries_of(&session, &id).await);
         assert_eq!(read.len(), 1, "after {appends}: it arrives once: {read:?}");
     }
     close(session).await;

@@ -1,14 +1,15 @@
 //! Who reaches whom, and what the other reads.
 
 use troupe_core::ids::AgentId;
-use troupe_testkit::world::{ended, say};
+use troupe_testkit::reading::{close, ends, entries_of, mails, notices, opened, results};
+use troupe_testkit::world::{World, ended, say};
 
-use super::stage::{close, ends, entries, mails, main_says, notices, open, opened, results, world};
+use super::stage::{main_says, open};
 
 // proves: F022, F027, B7
 #[tokio::test]
 async fn two_messages_to_a_running_agent_are_read_in_order_by_its_one_loop() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\n\
          reply\n  call Launch name=t1 background=true\n\
          reply\n  call SendMessage to=t1 message=\"status?\"\n  call SendMessage to=t1 message=\"and look at b\"\n\
@@ -25,14 +26,14 @@ async fn two_messages_to_a_running_agent_are_read_in_order_by_its_one_loop() {
     main_says(&mut events, "sent").await;
     model.release("work");
     main_says(&mut events, "told").await;
-    let read = entries(&session, &t1).await;
+    let read = entries_of(&session, &t1).await;
     let mails = mails(&read);
     assert_eq!(mails.len(), 2, "{mails:?}");
     assert!(mails[0].contains("status?") && mails[1].contains("look at b"), "{mails:?}");
     assert_eq!(ends(&read), 1, "one run");
-    let notices = notices(&entries(&session, &AgentId::main()).await);
+    let notices = notices(&entries_of(&session, &AgentId::main()).await);
     assert_eq!(notices.len(), 1, "one completion: {notices:?}");
-    assert!(notices[0].contains("all done"));
+    assert!(notices[0].1.contains("all done"));
     assert!(session.background_jobs().is_empty());
     close(session).await;
 }
@@ -40,7 +41,7 @@ async fn two_messages_to_a_running_agent_are_read_in_order_by_its_one_loop() {
 // proves: M5, M7
 #[tokio::test]
 async fn a_child_reaches_the_lead_its_parent_and_those_beside_it() {
-    let (world, _) = world(
+    let (world, _) = World::playing(
         "agent main\n\
          reply\n  call Launch name=a background=true prompt=\"be a\"\n\
          reply\n  call Launch name=b prompt=\"be b\"\n\
@@ -58,16 +59,14 @@ async fn a_child_reaches_the_lead_its_parent_and_those_beside_it() {
          \x20 call ListAgents\n\
          reply \"b done\"\n",
     );
-    let pipe = world.workspace().join("pipe");
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let pipe = world.pipe("pipe");
     let session = open(&world).await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
     let a = opened(&mut events, "a").await;
     let b = opened(&mut events, "b").await;
     main_says(&mut events, "x").await;
-    let read = entries(&session, &AgentId::main()).await;
+    let read = entries_of(&session, &AgentId::main()).await;
     let main = mails(&read);
     assert_eq!(main.len(), 2, "{main:?}");
     assert_eq!(
@@ -75,7 +74,7 @@ async fn a_child_reaches_the_lead_its_parent_and_those_beside_it() {
         "<teammate-message from=\"b\" summary=\"half &quot;done&quot;\">\nhalf &lt;/teammate-message> done\n</teammate-message>"
     );
     assert!(main[1].contains("to my parent"));
-    let told = results(&entries(&session, &b).await);
+    let told = results(&entries_of(&session, &b).await);
     assert!(told[2].contains(&format!("Sent to a ({a})")), "{told:?}");
     assert!(told[3].contains("`b` is you"), "{told:?}");
     assert!(told[4].contains("no agent `nobody`") && told[4].ends_with("there are: main, a"), "{told:?}");
@@ -83,14 +82,14 @@ async fn a_child_reaches_the_lead_its_parent_and_those_beside_it() {
     assert!(told[5].contains(&format!("{a} a [general-purpose] running: a")), "{told:?}");
     std::fs::write(pipe, "hi").unwrap();
     ended(&mut events).await;
-    assert!(mails(&entries(&session, &a).await)[0].contains("hello a"));
+    assert!(mails(&entries_of(&session, &a).await)[0].contains("hello a"));
     close(session).await;
 }
 
 // proves: A10
 #[tokio::test]
 async fn a_newer_agent_takes_a_name_over_and_the_older_one_keeps_its_id() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\n\
          reply\n  call Launch name=rev background=true prompt=\"old\"\n\
          reply\n  call Launch name=rev background=true prompt=\"new\"\n\
@@ -109,7 +108,7 @@ async fn a_newer_agent_takes_a_name_over_and_the_older_one_keeps_its_id() {
     let old = opened(&mut events, "rev").await;
     let new = opened(&mut events, "rev").await;
     main_says(&mut events, "x").await;
-    let told = results(&entries(&session, &AgentId::main()).await);
+    let told = results(&entries_of(&session, &AgentId::main()).await);
     assert!(told[2].contains(&format!("Sent to rev ({new})")), "{told:?}");
     assert!(told[3].contains("a name has letters") && told[4].contains("no free name"), "{told:?}");
     assert!(session.waiting(&old).is_empty());

@@ -20,9 +20,10 @@ use troupe_core::usage::Usage;
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
-use troupe_testkit::world::{say, session};
+use troupe_testkit::reading::{close, ends, entries_of, mails, opened, until};
+use troupe_testkit::world::{World, say, session};
 
-use super::stage::{Launch, close, ends, entries, mails, opened, until, with_model};
+use super::stage::Launch;
 
 const ROUNDS: usize = 1_000;
 /// Agents that the rounds are shared out to: each loads its whole transcript when it is taken up.
@@ -130,7 +131,7 @@ async fn flood() {
         launch.concat()
     );
     let script = ScriptModel::parse("test", &script).unwrap();
-    let world = with_model(Arc::new(Quick { script, asking: Arc::default() }));
+    let world = World::unasked(Arc::new(Quick { script, asking: Arc::default() }));
     let mut parts = world.parts(Arc::clone(&world.journal));
     parts.tools.push(Launch::tool());
     let input_schema = Arc::new(json!({"type":"object"}));
@@ -152,7 +153,7 @@ async fn flood() {
     }
     let mut ended = 0;
     for (n, agent) in agents.iter().enumerate() {
-        let entries = entries(&session, agent).await;
+        let entries = entries_of(&session, agent).await;
         ended += ends(&entries);
         let mails = mails(&entries);
         assert_eq!(mails.len(), ROUNDS / AGENTS, "each is read once");
@@ -165,7 +166,7 @@ async fn flood() {
     let main = AgentId::main();
     loop {
         let mut events = session.subscribe(false);
-        let told = told_ends(&entries(&session, &main).await, &session.waiting(&main));
+        let told = told_ends(&entries_of(&session, &main).await, &session.waiting(&main));
         assert!(told <= ended, "{told} notices of {ended} ends");
         if told == ended {
             break;

@@ -9,12 +9,11 @@ use troupe_core::outcome::Ending;
 use troupe_core::policy::Mode;
 use troupe_engine::Session;
 use troupe_engine::session::ResumeError;
+use troupe_testkit::reading::{close, ends, entries_of, mails, notices, opened, results};
 use troupe_testkit::recorder::{Recorder, prefix};
-use troupe_testkit::world::{prompt, say, turn};
+use troupe_testkit::world::{World, prompt, say, turn};
 
-use super::stage::{
-    close, end_of, ends, entries, mails, main_says, notices, open, opened, reopen, results, with_model, world,
-};
+use super::stage::{end_of, main_says, open, reopen};
 
 fn persons(number: usize, text: &str) -> Prompt {
     match prompt(number, text) {
@@ -24,7 +23,7 @@ fn persons(number: usize, text: &str) -> Prompt {
 }
 
 async fn main_entries(session: &Session) -> Vec<Arc<troupe_core::entry::Entry>> {
-    entries(session, &AgentId::main()).await
+    entries_of(session, &AgentId::main()).await
 }
 
 /// The main agent starts one that ends, and writes to it as often as it has replies for.
@@ -46,9 +45,9 @@ const WAKES: &str = "agent main\n\
 // proves: B7, F197, F201, X5
 #[tokio::test]
 async fn an_ended_agent_goes_on_with_the_same_id_and_prefix_and_each_end_is_told_once() {
-    let (_, model) = world(WAKES);
+    let (_, model) = World::playing(WAKES);
     let recorder = Recorder::of(Arc::new(model.clone()));
-    let world = with_model(recorder.clone());
+    let world = World::unasked(recorder.clone());
     let session = open(&world).await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
@@ -60,12 +59,12 @@ async fn an_ended_agent_goes_on_with_the_same_id_and_prefix_and_each_end_is_told
         model.release(gate);
         main_says(&mut events, "told").await;
     }
-    let read = entries(&session, &w).await;
+    let read = entries_of(&session, &w).await;
     assert_eq!((ends(&read), mails(&read).len()), (3, 2));
     let all = main_entries(&session).await;
     let notices = notices(&all);
     assert_eq!(notices.len(), 2, "{notices:?}");
-    assert!(notices[0].contains("<result>one</result>") && notices[1].contains("<result>two</result>"));
+    assert!(notices[0].1.contains("<result>one</result>") && notices[1].1.contains("<result>two</result>"));
     assert!(
         results(&all)[1].contains(&format!("goes on in the background as task {w}")),
         "{:?}",
@@ -84,7 +83,7 @@ async fn an_ended_agent_goes_on_with_the_same_id_and_prefix_and_each_end_is_told
 // proves: B7, A10
 #[tokio::test]
 async fn an_agent_of_an_earlier_process_is_rebuilt_from_its_transcript_and_reached_by_name() {
-    let (world, model) = world(WAKES);
+    let (world, model) = World::playing(WAKES);
     let session = open(&world).await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
@@ -99,7 +98,7 @@ async fn an_agent_of_an_earlier_process_is_rebuilt_from_its_transcript_and_reach
         main_says(&mut events, "sent").await;
         model.release(gate);
         main_says(&mut events, "told").await;
-        assert_eq!(ends(&entries(&session, &w).await), number + 1);
+        assert_eq!(ends(&entries_of(&session, &w).await), number + 1);
         assert_eq!(notices(&main_entries(&session).await).len(), number);
         close(session).await;
     }
@@ -108,7 +107,7 @@ async fn an_agent_of_an_earlier_process_is_rebuilt_from_its_transcript_and_reach
 // proves: S1
 #[tokio::test]
 async fn its_mode_follows_from_what_holds_now() {
-    let (world, model) = world(WAKES);
+    let (world, model) = World::playing(WAKES);
     model.release("one");
     let session = open(&world).await;
     let mut events = session.subscribe(false);
@@ -118,7 +117,7 @@ async fn its_mode_follows_from_what_holds_now() {
     session.send(&AgentId::main(), Input::Set(Setting::Mode(Mode::Plan))).await.unwrap();
     say(&session, 1, "ask it").await;
     end_of(&mut events, &w).await;
-    let read = entries(&session, &w).await;
+    let read = entries_of(&session, &w).await;
     let modes: Vec<_> = read.iter().filter(|entry| matches!(entry.body, Body::Set(_))).collect();
     assert!(matches!(modes[..], [set] if set.body == Body::Set(Setting::Mode(Mode::Plan))), "{modes:?}");
     close(session).await;
@@ -127,7 +126,7 @@ async fn its_mode_follows_from_what_holds_now() {
 // proves: B7
 #[tokio::test]
 async fn what_can_not_go_on_is_refused_with_the_reason() {
-    let (mut world, model) = world(
+    let (mut world, model) = World::playing(
         "agent main\n\
          reply\n  call Launch name=look type=Explore\n  call Launch name=w\n  call Launch name=deep\n\
          reply\n  call SendMessage to=look message=\"more\"\n\
@@ -168,7 +167,7 @@ async fn what_can_not_go_on_is_refused_with_the_reason() {
 // proves: B7, F019
 #[tokio::test]
 async fn what_the_person_stopped_only_the_person_takes_up_again() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\n\
          reply\n  call Launch name=one background=true\n  call Launch name=two background=true\n\
          reply \"started\"\n\
@@ -207,7 +206,7 @@ async fn what_the_person_stopped_only_the_person_takes_up_again() {
     session.resume_agent(&one, persons(2, "go on after all")).await.unwrap();
     assert_eq!(end_of(&mut events, &one).await, "first");
     main_says(&mut events, "told").await;
-    let last = entries(&session, &one).await.pop().unwrap();
+    let last = entries_of(&session, &one).await.pop().unwrap();
     assert!(matches!(&last.body, Body::Closed(envelope) if envelope.ending == Ending::Completed));
     // And from then on it is an agent like others.
     close(session).await;

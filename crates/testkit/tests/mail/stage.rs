@@ -1,25 +1,21 @@
 //! A world with a tool that starts agents by name and leaves them in the background.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
-use troupe_core::block::{Block, text_of};
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::block::Block;
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::outcome::Outcome;
-use troupe_core::policy::Mode;
 use troupe_core::ports::journal::Journal;
-use troupe_core::ports::model::Model;
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::spawn::{Seed, Spawn};
-use troupe_engine::bus::{Heard, Subscription};
+use troupe_engine::bus::Subscription;
 use troupe_engine::{Session, Start};
-use troupe_models::script::ScriptModel;
-use troupe_testkit::world::{LIMIT, World, session};
+use troupe_testkit::reading::until;
+use troupe_testkit::world::{World, session};
 
 /// Starts an agent: `type`, `prompt`, `name`, `background`.
 pub(crate) struct Launch(ToolSpec);
@@ -77,18 +73,6 @@ impl Tool for Launch {
     }
 }
 
-/// A world that plays this script.
-pub(crate) fn world(script: &str) -> (World, ScriptModel) {
-    let model = ScriptModel::parse("test", script).unwrap();
-    (with_model(Arc::new(model.clone())), model)
-}
-
-pub(crate) fn with_model(model: Arc<dyn Model>) -> World {
-    let mut world = World::new(model);
-    world.config.leave.mode = Some(Mode::BypassPermissions);
-    world
-}
-
 pub(crate) async fn open_on(world: &World, journal: Arc<dyn Journal>, start: Start) -> Session {
     let mut parts = world.parts(journal);
     parts.tools.push(Launch::tool());
@@ -101,76 +85,6 @@ pub(crate) async fn open(world: &World) -> Session {
 
 pub(crate) async fn reopen(world: &World) -> Session {
     open_on(world, Arc::clone(&world.journal), Start::Resume(session())).await
-}
-
-pub(crate) async fn close(session: Session) {
-    session.close(Duration::from_secs(10)).await;
-}
-
-pub(crate) async fn entries(session: &Session, agent: &AgentId) -> Vec<Arc<Entry>> {
-    session.entries(agent, 0).await.unwrap()
-}
-
-/// Texts of results.
-pub(crate) fn results(entries: &[Arc<Entry>]) -> Vec<String> {
-    let result = |entry: &Arc<Entry>| match &entry.body {
-        Body::Result { blocks, .. } => match blocks.first() {
-            Some(Block::ToolResult { content, .. }) => Some(text_of(content)),
-            _ => None,
-        },
-        _ => None,
-    };
-    entries.iter().filter_map(result).collect()
-}
-
-/// Texts that came from where `from` says.
-pub(crate) fn told(entries: &[Arc<Entry>], from: impl Fn(&Origin) -> bool) -> Vec<String> {
-    let text = |entry: &Arc<Entry>| match &entry.body {
-        Body::User { from: origin, blocks, .. } if from(origin) => Some(text_of(blocks)),
-        _ => None,
-    };
-    entries.iter().filter_map(text).collect()
-}
-
-/// Mails of other agents; the first prompt of an agent, which is its parent's, is none.
-pub(crate) fn mails(entries: &[Arc<Entry>]) -> Vec<String> {
-    let mut mails = told(entries, |from| matches!(from, Origin::Agent(_)));
-    mails.retain(|text| text.starts_with("<teammate-message"));
-    mails
-}
-
-pub(crate) fn notices(entries: &[Arc<Entry>]) -> Vec<String> {
-    told(entries, |from| matches!(from, Origin::Job(_)))
-}
-
-/// How many runs ended.
-pub(crate) fn ends(entries: &[Arc<Entry>]) -> usize {
-    entries.iter().filter(|entry| matches!(entry.body, Body::Closed(_))).count()
-}
-
-pub(crate) async fn until<T>(
-    events: &mut Subscription,
-    wanted: impl Fn(&AgentId, &EventKind) -> Option<T>,
-) -> T {
-    let wait = async {
-        loop {
-            if let Heard::Event(event) = events.next().await
-                && let Some(found) = wanted(&event.agent, &event.kind)
-            {
-                return found;
-            }
-        }
-    };
-    tokio::time::timeout(LIMIT, wait).await.expect("what was waited for comes")
-}
-
-/// The next agent of this name that is opened.
-pub(crate) async fn opened(events: &mut Subscription, name: &str) -> AgentId {
-    until(events, |_, kind| match kind {
-        EventKind::Opened(header) if header.name.as_deref() == Some(name) => Some(header.agent.clone()),
-        _ => None,
-    })
-    .await
 }
 
 /// Waits for the end of a run of an agent; gives its last text.

@@ -3,11 +3,14 @@
 use troupe_core::event::{EventKind, Idle, Phase};
 use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Input, When};
+use troupe_engine::Session;
 use troupe_engine::bus::Subscription;
+use troupe_models::script::ScriptModel;
+use troupe_testkit::reading::{close, ends, entries_of, opened, results, told, until};
 use troupe_testkit::recorder::Recorder;
-use troupe_testkit::world::{ended, prompt, say};
+use troupe_testkit::world::{World, ended, prompt, say};
 
-use super::stage::{close, end_of, ends, entries, open, opened, results, told, until, with_model, world};
+use super::stage::{end_of, open};
 
 async fn phase(events: &mut Subscription, agent: &AgentId, wanted: Phase) {
     until(events, |whose, kind| match kind {
@@ -15,6 +18,16 @@ async fn phase(events: &mut Subscription, agent: &AgentId, wanted: Phase) {
         _ => None,
     })
     .await;
+}
+
+/// A session whose agent `w` is at the gate `work`.
+async fn at_work(world: &World, model: &ScriptModel) -> (Session, Subscription, AgentId) {
+    let session = open(world).await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let w = opened(&mut events, "w").await;
+    model.reached("work").await;
+    (session, events, w)
 }
 
 fn steer(number: usize, text: &str, when: When) -> Input {
@@ -30,18 +43,14 @@ fn steer(number: usize, text: &str, when: When) -> Input {
 // proves: X9, B13
 #[tokio::test]
 async fn a_steer_is_read_at_the_next_tool_boundary_and_ends_no_agent() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply\n  call Launch name=w\nreply \"main done\"\n\
          agent general-purpose\n\
          reply\n  gate work\n  call Glob pattern=\"*\"\n\
          reply\n  expect \"look at b\"\n  text \"turned\"\n\
          reply\n  expect \"and then c\"\n  text \"all of it\"\n",
     );
-    let session = open(&world).await;
-    let mut events = session.subscribe(false);
-    say(&session, 0, "go").await;
-    let w = opened(&mut events, "w").await;
-    model.reached("work").await;
+    let (session, mut events, w) = at_work(&world, &model).await;
     session.send(&w, steer(1, "and then c", When::Later)).await.unwrap();
     session.send(&w, steer(2, "look at b", When::Next)).await.unwrap();
     session.send(&w, steer(3, "never mind", When::Next)).await.unwrap();
@@ -50,9 +59,9 @@ async fn a_steer_is_read_at_the_next_tool_boundary_and_ends_no_agent() {
     assert!(session.withdraw(&w, &InputId::new("prompt-3")).await.unwrap());
     model.release("work");
     assert_eq!(ended(&mut events).await.text, "main done");
-    let all = entries(&session, &AgentId::main()).await;
+    let all = entries_of(&session, &AgentId::main()).await;
     assert_eq!(results(&all), ["ended: all of it"]);
-    let read = entries(&session, &w).await;
+    let read = entries_of(&session, &w).await;
     assert_eq!(ends(&read), 1, "one run, whatever it was told");
     let steers = told(&read, |from| *from == troupe_core::entry::Origin::Human);
     assert_eq!(steers, ["look at b", "and then c"]);
@@ -63,7 +72,7 @@ async fn a_steer_is_read_at_the_next_tool_boundary_and_ends_no_agent() {
 // proves: X9, X6
 #[tokio::test]
 async fn a_paused_agent_holds_at_its_next_safe_point_and_asks_for_nothing() {
-    let (scripted, model) = world(
+    let (scripted, model) = World::playing(
         "agent main\nreply\n  call Launch name=w\nreply \"main done\"\n\
          agent general-purpose\n\
          reply\n  gate work\n  call Glob pattern=\"*\"\n\
@@ -71,12 +80,8 @@ async fn a_paused_agent_holds_at_its_next_safe_point_and_asks_for_nothing() {
     );
     drop(scripted);
     let recorder = Recorder::of(std::sync::Arc::new(model.clone()));
-    let world = with_model(recorder.clone());
-    let session = open(&world).await;
-    let mut events = session.subscribe(false);
-    say(&session, 0, "go").await;
-    let w = opened(&mut events, "w").await;
-    model.reached("work").await;
+    let world = World::unasked(recorder.clone());
+    let (session, mut events, w) = at_work(&world, &model).await;
     session.send(&w, Input::Pause).await.unwrap();
     model.release("work");
     phase(&mut events, &w, Phase::Paused).await;
@@ -85,33 +90,29 @@ async fn a_paused_agent_holds_at_its_next_safe_point_and_asks_for_nothing() {
     phase(&mut events, &w, Phase::Paused).await;
     assert_eq!(session.waiting(&w).len(), 1, "it reads nothing");
     assert_eq!(recorder.requests().len(), before);
-    assert!(results(&entries(&session, &w).await).is_empty(), "and calls nothing");
+    assert!(results(&entries_of(&session, &w).await).is_empty(), "and calls nothing");
     let member = session.roster().into_iter().find(|member| member.header.agent == w).unwrap();
     assert_eq!(member.phase, Phase::Paused);
     session.send(&w, Input::Continue).await.unwrap();
     assert_eq!(ended(&mut events).await.text, "main done");
-    assert_eq!(results(&entries(&session, &AgentId::main()).await), ["ended: went on"]);
+    assert_eq!(results(&entries_of(&session, &AgentId::main()).await), ["ended: went on"]);
     close(session).await;
 }
 
 // proves: X9
 #[tokio::test]
 async fn a_paused_agent_can_be_stopped_alone() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply\n  call Launch name=w\n  call Launch name=v\nreply \"main done\"\n\
          agent general-purpose\nreply\n  gate work\n  call Glob pattern=\"*\"\nreply \"whole\"\n",
     );
-    let session = open(&world).await;
-    let mut events = session.subscribe(false);
-    say(&session, 0, "go").await;
-    let w = opened(&mut events, "w").await;
-    model.reached("work").await;
+    let (session, mut events, w) = at_work(&world, &model).await;
     session.send(&w, Input::Pause).await.unwrap();
     model.release("work");
     phase(&mut events, &w, Phase::Paused).await;
     assert!(session.stop_job(&w.as_str().into()));
     assert_eq!(ended(&mut events).await.text, "main done");
-    let mut told = results(&entries(&session, &AgentId::main()).await);
+    let mut told = results(&entries_of(&session, &AgentId::main()).await);
     told.sort();
     assert_eq!(told, ["ended: ", "ended: whole"]);
     close(session).await;
@@ -120,40 +121,32 @@ async fn a_paused_agent_can_be_stopped_alone() {
 // proves: X9, X6
 #[tokio::test]
 async fn an_interrupt_ends_a_childs_turn_and_not_the_child() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply\n  call Launch name=w\nreply \"main done\"\n\
          agent general-purpose\n\
          reply\n  gate work\n  text \"lost\"\n\
          reply\n  text \"better\"\n",
     );
-    let session = open(&world).await;
-    let mut events = session.subscribe(false);
-    say(&session, 0, "go").await;
-    let w = opened(&mut events, "w").await;
-    model.reached("work").await;
+    let (session, mut events, w) = at_work(&world, &model).await;
     session.send(&w, Input::Interrupt).await.unwrap();
     phase(&mut events, &w, Phase::Idle(Idle::Interrupted)).await;
-    assert_eq!(ends(&entries(&session, &w).await), 0, "it is alive");
+    assert_eq!(ends(&entries_of(&session, &w).await), 0, "it is alive");
     model.release("work");
     session.send(&w, steer(1, "do it so", When::Next)).await.unwrap();
     assert_eq!(ended(&mut events).await.text, "main done");
-    assert_eq!(results(&entries(&session, &AgentId::main()).await), ["ended: lost"]);
-    assert_eq!(ends(&entries(&session, &w).await), 1);
+    assert_eq!(results(&entries_of(&session, &AgentId::main()).await), ["ended: lost"]);
+    assert_eq!(ends(&entries_of(&session, &w).await), 1);
     close(session).await;
 }
 
 // proves: X9
 #[tokio::test]
 async fn an_interrupted_child_that_is_let_go_ends() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply\n  call Launch name=w\nreply \"main done\"\n\
          agent general-purpose\nreply\n  gate work\n  text \"lost\"\n",
     );
-    let session = open(&world).await;
-    let mut events = session.subscribe(false);
-    say(&session, 0, "go").await;
-    let w = opened(&mut events, "w").await;
-    model.reached("work").await;
+    let (session, mut events, w) = at_work(&world, &model).await;
     session.send(&w, Input::Interrupt).await.unwrap();
     phase(&mut events, &w, Phase::Idle(Idle::Interrupted)).await;
     session.send(&w, Input::Continue).await.unwrap();
@@ -162,10 +155,31 @@ async fn an_interrupted_child_that_is_let_go_ends() {
     close(session).await;
 }
 
+// proves: X9
+#[tokio::test]
+async fn an_interrupt_reaches_an_agent_that_waits_for_its_own() {
+    let (world, model) = World::playing(
+        "agent main\nreply\n  call Launch name=w prompt=job-w\nreply \"main done\"\n\
+         agent general-purpose /job-w/\nreply\n  text \"so far\"\n  call Launch name=v prompt=job-v background=true\nreply \"I wait\"\nreply \"late\"\n\
+         agent general-purpose /job-v/\nreply\n  gate work\n  text \"v\"\n",
+    );
+    let session = open(&world).await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    let w = opened(&mut events, "w").await;
+    phase(&mut events, &w, Phase::Waiting).await;
+    session.send(&w, Input::Interrupt).await.unwrap();
+    session.send(&w, Input::Continue).await.unwrap();
+    assert_eq!(end_of(&mut events, &w).await, "I wait");
+    assert_eq!(ended(&mut events).await.text, "main done");
+    model.release("work");
+    close(session).await;
+}
+
 // proves: X6
 #[tokio::test]
 async fn an_idle_agent_says_why() {
-    let (world, model) = world(
+    let (world, model) = World::playing(
         "agent main\nreply \"one\"\nreply\n  call Launch name=w background=true\nreply \"two\"\nreply \"three\"\n\
          agent general-purpose\nreply\n  gate work\n  text \"w\"\n",
     );

@@ -9,7 +9,8 @@ use troupe_core::ids::AgentId;
 use troupe_core::job::JobKind;
 use troupe_core::outcome::{EndReason, Ending, Envelope, Outcome};
 use troupe_core::ports::supervisor::Job;
-use troupe_core::ports::tool::Tool as _;
+use troupe_core::ports::tool::{Tool as _, ToolOutput};
+use troupe_core::state::Effect;
 use troupe_tools::shell::{Bash, Options};
 use troupe_tools::troupe::{TaskOutput, TaskStop};
 
@@ -38,6 +39,40 @@ async fn output_of_an_ended_task() {
     assert_eq!(task["output"], "one\ntwo\n");
     assert!(text(&out).contains("exit code: 5") && text(&out).ends_with("one\ntwo"), "{}", text(&out));
     assert_eq!(task["task_id"], id);
+}
+
+// proves: D10
+#[tokio::test]
+async fn what_is_known_of_a_commands_end_stands_with_its_results() {
+    let world = World::new();
+    let mut agent = Agent::main(&world);
+    let (bash, output) = (Bash::new(Options::default()), TaskOutput::new(30_000));
+    let ran = |out: &ToolOutput| -> Vec<(String, Option<i32>)> {
+        let all = out.effects.iter().filter_map(|effect| match effect {
+            Effect::Ran(ran) => Some((ran.job.to_string(), ran.code)),
+            _ => None,
+        });
+        all.collect()
+    };
+    let codes = |out: &ToolOutput| ran(out).into_iter().map(|(_, code)| code).collect::<Vec<_>>();
+    for (line, code) in [("true", 0), ("exit 3", 3), ("echo a | grep b", 1)] {
+        assert_eq!(codes(&agent.run(&bash, line).await), [Some(code)], "{line}");
+    }
+    let stopped = agent.call(&bash, json!({"command": "sleep 60", "timeout": 50})).await;
+    assert_eq!(codes(&stopped), [None], "it did not end by itself");
+    let go = fifo(&world.work(), "go");
+    let line = json!({"command": "read -r x < go; exit 4", "run_in_background": true});
+    let out = agent.call(&bash, line).await;
+    let id = field(&out, "backgroundTaskId").as_str().unwrap().to_owned();
+    assert_eq!(ran(&out), [(id.clone(), None)]);
+    assert_eq!(ran(&agent.call(&output, json!({"task_id": id, "block": false})).await), []);
+    let (out, _) = tokio::join!(
+        timeout(HANG, agent.call(&output, json!({"task_id": id}))),
+        tokio::fs::write(&go, "now\n")
+    );
+    assert_eq!(ran(&out.unwrap()), [(id, Some(4))]);
+    let refused = agent.call(&output, json!({"task_id": "none"})).await;
+    assert_eq!(ran(&refused), []);
 }
 
 // proves: B5

@@ -77,7 +77,7 @@ struct Warning {
 impl Warning {
     fn tell(&self, what: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
-            (self.tell)(&format!("telemetry: {what}; the session's agents.jsonl has every line"));
+            (self.tell)(&format!("telemetry: {what}; the session's own log is whole"));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use troupe_core::catalogue::{Catalogue, DefFault};
 use troupe_core::def::{AgentDef, ModelChoice, Source};
 use troupe_core::not_yet;
+use troupe_core::policy::Mode;
 use troupe_core::visible::visible;
 use troupe_engine::load::agents::{self, Given};
 use troupe_engine::load::variables as var;
@@ -32,19 +33,20 @@ pub(super) fn sources(
     env: &Env,
     places: &Places,
     sources: Sources,
-    trust: Trust,
+    (trust, mode): (Trust, Mode),
 ) -> Result<AgentSources, Fault> {
     Ok(AgentSources {
         places: places.clone(),
         sources,
         trust,
+        mode,
         plugins: Vec::new(),
         added: permissions::flag_folders(run, env)?,
         bare: is_bare(run, env),
     })
 }
 
-/// What a project's definitions want that needs trust.
+/// What a project's definitions want that needs trust in a session of this mode.
 ///
 /// # Errors
 /// As [`sources`].
@@ -52,9 +54,15 @@ pub(super) fn trust_items(
     run: &Run,
     env: &Env,
     places: &Places,
-    wanted: Sources,
+    (wanted, mode): (Sources, Mode),
 ) -> Result<Vec<TrustItem>, Fault> {
-    Ok(agents::trust_items(&sources(run, env, places, wanted, Trust::UNTRUSTED)?))
+    Ok(agents::trust_items(&sources(run, env, places, wanted, (Trust::UNTRUSTED, mode))?))
+}
+
+/// The mode that a session begins in, where its main agent's definition says nothing.
+pub(super) fn usual_mode(run: &Run, settings: &Settings) -> Mode {
+    let set = || settings.permissions().default_mode.map(|mode| mode.value);
+    run.mode().or_else(set).unwrap_or_default()
 }
 
 /// The agents of a run.
@@ -91,7 +99,13 @@ impl Agents {
         let main = Arc::new(if builtin.is_empty() { AgentDef::default() } else { builtin.remove(0) });
         let vouched = matches!(from.trust, Trust::Trusted);
         let files = AgentFiles::new(from, builtin, given);
-        let main = chosen(run, settings, &files.catalogue(), begun)?.unwrap_or(main);
+        let catalogue = files.catalogue();
+        let main = if coordinates {
+            only_coordinates(run, settings, &catalogue)?;
+            main
+        } else {
+            chosen(run, settings, &catalogue, begun)?.unwrap_or(main)
+        };
         Ok(Self { main, files, vouched })
     }
 
@@ -153,6 +167,32 @@ fn told(fault: &DefFault) -> String {
     visible(&format!("agent definition {fault}{}", if fault.used { "" } else { "; it is skipped" }))
 }
 
+/// The agent that the settings make the main one.
+fn setting(settings: &Settings) -> Option<String> {
+    let name = settings.value(&["agent"])?.as_str()?.to_owned();
+    Some(name).filter(|name| !name.trim().is_empty())
+}
+
+/// A coordinator is the main agent, and no other is beside it: a setting that names one is told, a flag refused.
+fn only_coordinates(run: &Run, settings: &Settings, catalogue: &Catalogue) -> Result<(), Fault> {
+    // A file may have its name, and is another one all the same.
+    let is_other = |name: &String| name != coordinator::NAME || catalogue.find(name).is_some();
+    if let Some(name) = run.agents.agent.as_ref().filter(|name| is_other(name)) {
+        let what =
+            format_args!("--agent {name}: this session coordinates, and its coordinator is the main agent");
+        return Err(Fault::usage(what).hint(format!(
+            "leave one of the two out: --agent, or coordinator mode (--coordinator, COORDINATOR_MODE); \
+             a coordinator can start agents of type `{name}`"
+        )));
+    }
+    if let Some(name) = setting(settings).filter(is_other) {
+        warn(format_args!(
+            "the setting `agent` ({name}) does not count: this session coordinates, and its coordinator is the main agent"
+        ));
+    }
+    Ok(())
+}
+
 /// The agent that a flag or a setting makes the main one.
 fn chosen(
     run: &Run,
@@ -160,9 +200,8 @@ fn chosen(
     catalogue: &Catalogue,
     begun: Option<&str>,
 ) -> Result<Option<Arc<AgentDef>>, Fault> {
-    let setting = settings.value(&["agent"]);
-    let setting = setting.as_ref().and_then(|value| value.as_str()).filter(|name| !name.trim().is_empty());
-    let (name, from) = match (&run.agents.agent, begun, setting) {
+    let setting = setting(settings);
+    let (name, from) = match (&run.agents.agent, begun, setting.as_deref()) {
         (Some(name), ..) => (name.as_str(), "--agent"),
         // A session goes on as what it was begun as: with its tools, and held to what that agent is held to.
         (None, Some("main" | coordinator::NAME), _) => return Ok(None),

@@ -63,7 +63,8 @@ pub(crate) fn agents_here(run: Run, env: Env) -> Result<AgentsHere, Fault> {
         flags.set(Flag::CoordinatorMode, true, Whence::CommandLine("--coordinator"));
     }
     let env = flags.over(env);
-    let from = agents::sources(&run, &env, &places, sources, found.trust.clone())?;
+    let held_to = (found.trust.clone(), agents::usual_mode(&run, &settings));
+    let from = agents::sources(&run, &env, &places, sources, held_to)?;
     let coordinates = flags.is_on(Flag::CoordinatorMode);
     let agents = Agents::load(&run, &env, &settings, from, (coordinates, None))?;
     let default_model = session::default_model(&env, &settings);
@@ -139,7 +140,10 @@ impl AgentsHere {
         let (mode, model, effort) = if is_main {
             (self.main_mode(def), Ok(self.main_model(def).to_owned()), self.main_effort(def))
         } else {
-            let mode = starting::mode(&self.leave, def, self.main_mode(&self.main));
+            let parent = self.main_mode(&self.main);
+            // What it had before it planned is known of a session alone.
+            let acting = if parent == Mode::Plan { Mode::Default } else { parent };
+            let mode = starting::mode(&self.leave, def, parent, acting);
             (mode, self.model(def).await, starting::effort(def, self.main_effort(&self.main)))
         };
         let at = Standing { life, depth: u32::from(!is_main), most_depth: self.ceilings.depth, mode };

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::trace::Secrets;
 
 /// What a model's name begins with when it is a script's.
-const SCRIPT: &str = "script:";
+pub(super) const SCRIPT: &str = "script:";
 
 /// The source of a key that a program of the person's prints.
 pub(super) const HELPER: &str = "apiKeyHelper";

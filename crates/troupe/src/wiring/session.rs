@@ -99,13 +99,21 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let coordinates = flags.is_on(Flag::CoordinatorMode);
     let begun = coordinator::begun_as(&start, &state);
 
-    let from = agents::sources(run, &env, &places, sources, found.trust.clone())?;
+    let held_to = (found.trust.clone(), agents::usual_mode(run, &settings));
+    let from = agents::sources(run, &env, &places, sources, held_to)?;
     let agents = agents::Agents::load(run, &env, &settings, from, (coordinates, begun.as_deref()))?;
     agents.tell();
 
-    let flag = run.model.model.clone();
-    let usual = agents.model().map_or_else(|| default_model(&env, &settings), str::to_owned);
-    let named = flag.as_deref().or(Some(usual.as_str()));
+    let flag = run.model.model.clone().filter(|name| names_one(name));
+    let mut usual = default_model(&env, &settings);
+    let is_script = |name: &str| name.starts_with(provider::SCRIPT);
+    if is_script(&usual) && flag.as_deref().is_some_and(|name| !is_script(name)) {
+        // No server has it.
+        DEFAULT_MODEL.clone_into(&mut usual);
+    }
+    // A script is one model, whatever a definition names.
+    let of_definition = agents.model().filter(|_| !is_script(&usual));
+    let named = flag.as_deref().or(of_definition).or(Some(usual.as_str()));
     let Some(provider) = provider::choose(named, &run.model.betas, &env, &settings, secrets) else {
         return Ok(Outset::NobodyAnswers);
     };
@@ -215,9 +223,14 @@ pub(super) fn subagent_model(env: &Env) -> Option<String> {
 
 /// The model when neither a flag nor a resumed session names one.
 pub(super) fn default_model(env: &Env, settings: &Settings) -> String {
-    let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned);
-    set.or_else(|| settings.model().model.map(|model| model.value))
-        .unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+    let set = env.text(&var::ANTHROPIC_MODEL).map(str::to_owned).filter(|name| names_one(name));
+    let setting = || settings.model().model.map(|model| model.value).filter(|name| names_one(name));
+    set.or_else(setting).unwrap_or_else(|| DEFAULT_MODEL.to_owned())
+}
+
+/// Whether it is the name of a model, and no word for the usual one.
+fn names_one(name: &str) -> bool {
+    !["inherit", "default"].iter().any(|word| name.trim().eq_ignore_ascii_case(word))
 }
 
 fn place(

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use troupe_core::policy::GitTrust;
+use troupe_core::policy::{GitTrust, Mode};
 use troupe_engine::load::trust::{Seen, StoreFault, TrustKind, answered, git_items};
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{CommandLine, Env, Places, Settings, Sources, Trust, TrustItem, TrustStore};
@@ -53,7 +53,8 @@ pub(super) fn settle(run: &Run, places: &Places, env: &Env, sources: Sources) ->
 
     let settings = load(run, places, env, sources, &for_settings)?;
     let git = git_items(places, env.home.as_deref());
-    let agents = agents::trust_items(run, env, places, sources)?;
+    let mode = agents::usual_mode(run, &settings);
+    let agents = agents::trust_items(run, env, places, (sources, mode))?;
     let agents = agents.iter().filter(|item| !for_settings.covers(item));
     let git = git.iter().filter(|item| !trust.covers(item));
     let waiting: Vec<TrustItem> = settings.needs_trust.iter().chain(agents).chain(git).cloned().collect();
@@ -153,7 +154,8 @@ pub(crate) fn survey(places: &Places, env: &Env) -> Result<Vec<(TrustItem, bool)
     let settings = Settings::load(places, env, &CommandLine::default(), Sources::ALL, &Trust::UNTRUSTED)
         .map_err(failed)?;
     let seen = seen(&TrustStore::at(&places.home), places.trusted_root());
-    let agents = agents::trust_items(&Run::default(), env, places, Sources::ALL)?;
+    // Whatever mode a session may have there.
+    let agents = agents::trust_items(&Run::default(), env, places, (Sources::ALL, Mode::Micro))?;
     let git = git_items(places, env.home.as_deref());
     let items = settings.needs_trust.into_iter().chain(agents).chain(git);
     Ok(items.map(|item| (seen.covers(&item), item)).map(|(trusted, item)| (item, trusted)).collect())

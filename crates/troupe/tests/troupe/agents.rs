@@ -307,6 +307,32 @@ fn what_a_repositorys_agent_loosens_waits_for_trust() {
     assert!(!done && !told.contains("warning: "), "{told}");
 }
 
+// proves: X13, S1
+#[test]
+fn a_repositorys_agent_does_not_loosen_a_stricter_session() {
+    let stage = Stage::new();
+    stage.write(
+        "work/.claude/agents/bold.md",
+        "---\nname: bold\ndescription: d\npermissionMode: default\n---\nx",
+    );
+    let script = "agent main\nreply\n  call Agent subagent_type=bold description=d prompt=p\nreply \"over\"\nagent bold\nreply\n  call Write file_path=done content=x\nreply \"over\"\n";
+    let play = |mode: &str, more: &[&str]| {
+        let usual = ["-p", "hi", "--allowed-tools", "Write", "--permission-mode", mode];
+        let ended = stage.play(script, &[&usual, more].concat());
+        assert_eq!((ended.code, ended.out.as_str()), (Some(0), "over\n"), "{ended:?}");
+        let done = std::fs::remove_file(stage.path("work/done")).is_ok();
+        (done, ended.err.contains("so this waits: .claude/agents/bold.md (bold.permissionMode);"))
+    };
+    // In `review` no rule lets an edit pass; in `default` the flag's does.
+    assert_eq!(play("default", &[]), (true, false));
+    assert_eq!(play("review", &[]), (false, true));
+    assert_eq!(play("review", &["--trust-workspace"]), (true, false));
+    let waits = end(stage.troupe().arg("trust"));
+    assert!(waits.clean().starts_with("waits    .claude/agents/bold.md: bold.permissionMode = default\n"));
+    end(stage.troupe().args(["trust", "--yes"])).clean();
+    assert_eq!(play("review", &[]), (true, false));
+}
+
 // proves: D1
 #[test]
 fn agents_that_a_host_gives_are_listed_and_can_be_started() {

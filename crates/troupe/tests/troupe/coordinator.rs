@@ -69,6 +69,26 @@ fn a_variable_or_a_setting_turns_it_on_too_and_its_prompt_stays() {
     }
 }
 
+// proves: O1, C1
+#[test]
+fn another_main_agent_does_not_take_the_coordinators_place() {
+    let stage = Stage::new();
+    stage.write("home/.troupe/agents/lead.md", "---\nname: lead\ndescription: d\n---\nLead.\n");
+    let words = ["--agent lead", "its coordinator is the main agent", "leave one of the two out"];
+    go(&stage, &["--coordinator", "--agent", "lead", "go"], &[]).says(2, &words);
+    let vars = [("TROUPE_COORDINATOR_MODE", "1")];
+    go(&stage, &["--agent", "lead", "go"], &vars).says(2, &words);
+    // The coordinator itself may be named.
+    let named = go(&stage, &["--coordinator", "--agent", "coordinator", "go"], &[]);
+    assert!(named.out.contains("a.txt has a line more"), "{named:?}");
+    stage.write("home/.troupe/settings.json", "{\"agent\": \"lead\"}");
+    let told = go(&stage, &["--coordinator", "go"], &[]);
+    assert!(told.out.contains("a.txt has a line more"), "{told:?}");
+    assert!(told.err.contains("the setting `agent` (lead) does not count"), "{told:?}");
+    // Resumed, it is a coordinator's still.
+    go(&stage, &["--continue", "--agent", "lead", "go"], &[]).says(2, &words);
+}
+
 /// The depth of agents is a setting of the environment, also a coordinator's.
 // proves: A9
 #[test]

@@ -20,5 +20,6 @@ mod server;
 mod sessions;
 mod signals;
 mod stage;
+mod steering;
 mod telemetry;
 mod trust;

@@ -32,6 +32,41 @@ fn a_server_of_this_machine_needs_no_key() {
     assert!(!server.asked()[0].head.contains("x-api-key"));
 }
 
+// proves: C2
+#[test]
+fn an_alias_for_the_main_agent_means_the_usual_model_where_the_server_is_another() {
+    let stage = Stage::new();
+    stage.write("home/.troupe/agents/lead.md", "---\nname: lead\ndescription: d\nmodel: haiku\n---\nLead.\n");
+    let cases: [(&str, &[&str], &str); 6] = [
+        ("qwen3:8b", &["--model", "sonnet"], "qwen3:8b"),
+        ("qwen3:8b", &["--agent", "lead"], "qwen3:8b"),
+        ("qwen3:8b", &["--model", "inherit"], "qwen3:8b"),
+        ("qwen3:8b", &["--model", "other"], "other"),
+        // This server has the ecosystem's.
+        ("claude-opus-4-8", &["--model", "sonnet"], "claude-sonnet-5"),
+        ("inherit", &["--agent", "lead"], "claude-haiku-4-5"),
+    ];
+    let server = Server::start(cases.len(), "hello");
+    let mut told = Vec::new();
+    for (usual, arguments, _) in cases {
+        let mut command = stage.troupe();
+        command.env("ANTHROPIC_BASE_URL", &server.url).env("ANTHROPIC_MODEL", usual);
+        let ended = end(command.args(["-p", "hi", "--no-session-persistence"]).args(arguments));
+        assert_eq!((ended.code, ended.out.as_str()), (Some(0), "hello\n"), "{ended:?}");
+        told.push(ended.err);
+    }
+    let asked: Vec<_> = server.asked().into_iter().map(|asked| asked.body["model"].clone()).collect();
+    assert_eq!(asked, cases.map(|(.., sent)| sent));
+    assert!(told[0].contains("the model `sonnet` is `qwen3:8b` here"), "{told:?}");
+    assert!(told[1].contains("the model `haiku` is `qwen3:8b` here"), "{told:?}");
+    assert!(told[2..].iter().all(String::is_empty), "{told:?}");
+    // A script is one model, whatever a definition names.
+    let script = stage.write("model.script", "agent lead\nreply \"played\"\n");
+    let mut command = stage.troupe();
+    command.env("ANTHROPIC_MODEL", format!("script:{}", script.display()));
+    assert_eq!(end(command.args(["-p", "hi", "--agent", "lead"])).out, "played\n");
+}
+
 #[test]
 fn a_helper_gives_the_key() {
     let stage = Stage::new();

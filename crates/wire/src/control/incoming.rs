@@ -59,11 +59,9 @@ fn message(map: &Map<String, Value>) -> Result<HostMessage, Malformed> {
     let content = map.get("message").and_then(|message| message.get("content"));
     let blocks = match content {
         Some(Value::String(text)) => vec![Block::text(text.clone())],
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| Block::from_value(item.clone()))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|_| lacks("content blocks that are objects with a `type`"))?,
+        Some(content @ Value::Array(_)) => {
+            blocks(content).ok_or(lacks("content blocks that are objects with a `type`"))?
+        }
         _ => return Err(lacks("`message.content`: a text or a list of blocks")),
     };
     let blocks: Vec<Block> = blocks.into_iter().filter(|block| !block.is_empty_text()).collect();
@@ -74,13 +72,23 @@ fn message(map: &Map<String, Value>) -> Result<HostMessage, Malformed> {
     Ok(HostMessage {
         id: text("uuid").map(InputId::new),
         blocks,
-        when: match text("priority") {
-            Some("now") => When::Now,
-            Some("next") => When::Next,
-            _ => When::Later,
-        },
+        when: when(text("priority").unwrap_or_default()),
         starts_turn: map.get("shouldQuery").and_then(Value::as_bool).unwrap_or(true),
     })
+}
+
+/// A list of blocks; none where it is no list, or something in it is no block.
+pub(crate) fn blocks(content: &Value) -> Option<Vec<Block>> {
+    content.as_array()?.iter().map(|item| Block::from_value(item.clone()).ok()).collect()
+}
+
+/// How urgent a message is.
+pub(crate) fn when(priority: &str) -> When {
+    match priority {
+        "now" => When::Now,
+        "next" => When::Next,
+        _ => When::Later,
+    }
 }
 
 fn request(map: &mut Map<String, Value>) -> Result<Incoming, Malformed> {

@@ -8,5 +8,5 @@ mod permission;
 pub(crate) use answers::{
     Initialized, context_usage, failure, initialize, models, permission_rules, refused_fields, success,
 };
-pub(crate) use incoming::{HostMessage, Incoming, parse};
+pub(crate) use incoming::{HostMessage, Incoming, blocks, parse, when};
 pub(crate) use permission::{Asked, answer, request, withdrawal};

@@ -207,6 +207,7 @@ impl Driver {
     pub(super) async fn input_ended(&mut self) -> Result<(), Exit> {
         self.input_open = false;
         self.muted = self.last_failed() && !self.is_busy() && self.queue.is_empty();
+        self.let_agents_go_on().await;
         self.host_left().await
     }
 

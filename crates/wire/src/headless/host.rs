@@ -119,10 +119,16 @@ impl Driver {
                 None => Err("`message_uuid` is missing".to_owned()),
             },
             // What calls wait for goes on without them; a call that was answered meanwhile is no fault.
-            "background_tasks" => {
-                self.engine.detach_call(text("tool_use_id").map(CallId::new).as_ref());
-                Ok(json!({}))
-            }
+            "background_tasks" => match text("task_id") {
+                Some(id) if !self.engine.detach(&JobId::new(id)) => {
+                    Err(format!("no call waits for a task `{id}` that may go on without it"))
+                }
+                Some(_) => Ok(json!({})),
+                None => {
+                    self.engine.detach_call(text("tool_use_id").map(CallId::new).as_ref());
+                    Ok(json!({}))
+                }
+            },
             "get_context_usage" => {
                 let model = self.engine.model();
                 let info = self.engine.model_info(&model);
@@ -143,7 +149,10 @@ impl Driver {
                 Ok(json!({"models": control::models(&model, &self.engine.model_info(&model))}))
             }
             "get_binary_version" => Ok(json!({"version": self.options.product.version})),
-            other => Err(format!("`{other}` is not supported")),
+            other => match self.agent_request(other, request).await {
+                Some(done) => done,
+                None => Err(format!("`{other}` is not supported")),
+            },
         };
         Ok(done)
     }

@@ -1,6 +1,7 @@
 //! A run without a screen: prompts come from arguments or from a host's lines, and go out as text, as one JSON
 //! object, or as a stream of frames.
 
+mod agents;
 mod driver;
 mod ending;
 mod exit;

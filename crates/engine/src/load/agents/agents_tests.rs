@@ -39,6 +39,7 @@ impl World {
             places,
             sources: Sources::ALL,
             trust: Trust::UNTRUSTED,
+            mode: Mode::Default,
             plugins: Vec::new(),
             added: Vec::new(),
             bare: false,
@@ -126,6 +127,7 @@ fn all() -> AgentDef {
         model: ModelChoice::Named("opus".into()),
         effort: Some(Effort::Xhigh),
         mode: Some(Mode::AcceptEdits),
+        mode_is_held: false,
         allowed: Some(texts(&["Bash(ls *)"])),
         omit_instructions: true,
         limits: troupe_core::budget::Limits { turns: Some(7), ..Default::default() },
@@ -143,6 +145,7 @@ fn all() -> AgentDef {
         color: Some(Color::Purple),
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        for_lead: false,
         source: Source::Flag,
     }
 }
@@ -421,14 +424,56 @@ fn what_loosens_waits_for_trust_and_nothing_else_does() {
     let (def, faults) = world.read(&ALL.replace("./check", "./other"));
     assert_eq!(def.map(|def| (def.mode, def.hooks)), Some((Some(Mode::AcceptEdits), None)));
     assert_eq!(faults.iter().filter(|(.., what)| what.contains("until you trust it")).count(), 1);
-    // What tightens needs no word.
-    for mode in ["plan", "default", "dontAsk", "review", "micro"] {
-        let (def, faults) = world.read(&format!("name: x\ndescription: y\npermissionMode: {mode}"));
-        assert!(def.unwrap().mode.is_some() && faults.is_empty());
-    }
     // The person's own files need none either.
     fs::remove_dir_all(world.base.join("repo/sub/deep/.troupe")).unwrap();
     world.write("home/.troupe/agents/one.md", &format!("---\n{ALL}\n---\nPrompt.\n"));
     assert_eq!(world.catalogue().unavailable[0].mode, Some(Mode::AcceptEdits));
     assert_eq!(trust_items(&world.from), []);
+}
+
+// proves: X13, S1
+#[test]
+fn a_mode_waits_for_trust_where_it_lets_more_pass_than_the_sessions() {
+    let mut world = World::new();
+    let waits = |world: &mut World, session: Mode, wanted: Mode| {
+        world.from.mode = session;
+        let (def, faults) =
+            world.read(&format!("name: x\ndescription: y\npermissionMode: {}", wanted.as_str()));
+        let def = def.unwrap();
+        let items = trust_items(&world.from).len();
+        assert_eq!((def.mode.is_none(), faults.len()), (items == 1, items), "{session:?} {wanted:?}");
+        (items == 1, def.mode_is_held)
+    };
+    let acting = [Mode::AcceptEdits, Mode::Auto, Mode::BypassPermissions];
+    for session in Mode::ALL {
+        for wanted in acting {
+            assert!(waits(&mut world, session, wanted).0, "{session:?} {wanted:?}");
+        }
+        assert_eq!(waits(&mut world, session, Mode::Plan), (false, false));
+    }
+    // What tightens needs no word in this session, and is held in case the session tightens too.
+    let mild = [Mode::Default, Mode::DontAsk, Mode::Review, Mode::Micro];
+    for session in [Mode::Default, Mode::AcceptEdits, Mode::BypassPermissions, Mode::Plan] {
+        for wanted in mild {
+            assert_eq!(waits(&mut world, session, wanted), (false, true), "{session:?} {wanted:?}");
+        }
+    }
+    for (at, session) in mild.into_iter().enumerate() {
+        for (other, wanted) in mild.into_iter().enumerate() {
+            assert_eq!(waits(&mut world, session, wanted).0, other < at, "{session:?} {wanted:?}");
+        }
+    }
+    // Once trusted it holds in any session.
+    world.from.mode = Mode::Micro;
+    world.read("name: x\ndescription: y\npermissionMode: default");
+    let items = trust_items(&world.from);
+    world.from.trust = Trust::UNTRUSTED.with(&items);
+    assert_eq!(mode_of(&world), Some((Some(Mode::Default), false)));
+    world.from.mode = Mode::Default;
+    assert_eq!(mode_of(&world), Some((Some(Mode::Default), false)));
+}
+
+/// The mode of the one definition, and whether it is held.
+fn mode_of(world: &World) -> Option<(Option<Mode>, bool)> {
+    world.catalogue().find("x").map(|def| (def.mode, def.mode_is_held))
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use troupe_core::policy::Mode;
+
 use crate::load::places::{OURS, Places, THEIRS};
 use crate::load::settings::Sources;
 use crate::load::trust::Trust;
@@ -15,6 +17,8 @@ pub struct AgentSources {
     pub sources: Sources,
     /// What of the repository may take effect.
     pub trust: Trust,
+    /// The session's mode: what a project's definition may loosen it to waits for trust.
+    pub mode: Mode,
     /// The plugins in force: name, and folder with an `agents/`.
     pub plugins: Vec<(String, PathBuf)>,
     /// Folders that `--add-dir` names.

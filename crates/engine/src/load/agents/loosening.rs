@@ -14,7 +14,7 @@ use crate::load::trust::{TrustItem, TrustKind};
 /// A field that loosens something.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Loose {
-    /// A mode in which more passes unasked.
+    /// A mode in which more passes unasked than in some other.
     Mode(Mode),
     /// Rules that allow.
     AllowedTools(Value),
@@ -26,9 +26,18 @@ pub(super) enum Loose {
 
 impl Loose {
     pub(super) fn of_mode(mode: Mode) -> Option<Self> {
-        match mode {
-            Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions => Some(Self::Mode(mode)),
-            Mode::Default | Mode::Plan | Mode::DontAsk | Mode::Review | Mode::Micro => None,
+        (mode != Mode::Plan).then_some(Self::Mode(mode))
+    }
+
+    /// Whether it loosens something in a session of this mode. A mode in which edits or commands pass unasked does so in
+    /// any.
+    fn loosens(&self, session: Mode) -> bool {
+        // Under a lead that plans, the table of parent and child has whatever would act ask.
+        let session = if session == Mode::Plan { Mode::Default } else { session };
+        match self {
+            Self::Mode(Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions) => true,
+            Self::Mode(mode) => mode.lets_pass_more_than(session),
+            Self::AllowedTools(_) | Self::Hooks(_) | Self::Server(_) => true,
         }
     }
 
@@ -97,7 +106,13 @@ pub(super) fn hold(
         let content = format!("{text}\n{whole}");
         let name = format!("{}.{field}", def.name);
         let item = TrustItem::new(TrustKind::Agents, file, &from.places, name, &text, content.as_bytes());
-        if !from.trust.covers(&item) {
+        let trusted = from.trust.covers(&item);
+        if !loose.loosens(from.mode) {
+            // The session's mode may change.
+            def.mode_is_held |= !trusted;
+            continue;
+        }
+        if !trusted {
             loose.take_from(def);
             held.push(DefFault {
                 file: file.to_owned(),

@@ -16,9 +16,9 @@ use troupe_core::ports::supervisor::{SpawnError, Waiter};
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::starts::Starts;
 
-use super::fork;
 use super::launch::launch;
 use super::record::{keep, one, specs, writer};
+use super::{fork, mode};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::starting::{self, Naming};
@@ -76,7 +76,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     };
     let coordinates = parent.header.agent.is_main() && shared.coordinates();
     let background = starting::in_background(spawn.background, &def, coordinates);
-    let mode = mode(shared, &spawn, &def, parent_state.mode)?;
+    let mode = mode(shared, &spawn, &def, &parent)?;
     let at = Standing {
         life: if background { Life::Background } else { Life::Foreground },
         depth,
@@ -93,7 +93,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     let starts = parent.starts.below(&def);
     let rendered = match &offer {
         Some(offer) => offer.rendered.clone(),
-        None => Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) },
+        None => Rendered { system: one(&def.prompt), tools: specs(shared, (&def, &starts), &pool) },
     };
     let id = promised.unwrap_or_else(|| agent_id(shared));
     let header = Arc::new(Header {
@@ -189,10 +189,10 @@ async fn model(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &str) -> 
 }
 
 /// The child's mode by S1. A call may only tighten it: it needs no leave itself.
-fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: Mode) -> Result<Mode, SpawnError> {
-    let own = starting::mode(&shared.config.leave, def, parent);
+fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &Arc<Row>) -> Result<Mode, SpawnError> {
+    let own = mode::below(shared, Some(parent), def);
     let Some(wanted) = spawn.mode else { return Ok(own) };
-    let mode = parent.of_child(Some(wanted));
+    let mode = parent.state().mode.of_child(Some(wanted));
     if mode.lets_pass_more_than(own) {
         return Err(SpawnError::Denied(format!(
             "mode `{}` would let more pass than `{}`, which this agent has; leave `mode` out, or choose one that lets less pass",

@@ -16,6 +16,7 @@ use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
+use super::choice;
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
 use super::scan::Scan;
@@ -49,7 +50,11 @@ pub(crate) async fn open_main(
     let me = AgentId::main();
     let config = &shared.config;
     let journal = Arc::clone(&shared.parts.journal);
-    let model = config.model.clone().unwrap_or_else(|| config.default_model.clone());
+    let model = match start {
+        Start::New(_) => choice::main_model(shared, &def, warnings).await?,
+        // It keeps its own.
+        Start::Resume(_) => config.default_model.clone(),
+    };
     let mode = starting::main_mode(&config.leave, &def);
     let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
@@ -60,8 +65,8 @@ pub(crate) async fn open_main(
         }
     }
     let pool = shared.main_pool();
-    let starts = Starts::of(&def).within(config.pool.agents.as_deref());
-    let rendered = render_main(shared, &def, &starts, &pool);
+    let starts = Starts::of(&def).within(shared.config.pool.agents.as_deref());
+    let rendered = render_main(shared, (&def, &starts), &pool);
     let mut told = Told::default();
     let (header, writer, rendered) = match (start, restored) {
         (Start::Resume(id), None) => return Err(OpenError::Unknown(id.clone())),
@@ -123,7 +128,11 @@ pub(crate) async fn open_main(
     if resumed {
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
-        actor.adopt_settings(config.model.as_deref(), config.models.effort, &config.leave).await?;
+        let model = match &config.model {
+            Some(name) => Some(choice::meant(shared, name, &actor.transcript().state().model).await),
+            None => None,
+        };
+        actor.adopt_settings(model.as_deref(), config.models.effort, &config.leave).await?;
         let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
         revived = Revived::of(shared, scan).await;
     } else {
@@ -152,7 +161,7 @@ pub(crate) async fn open_main(
     Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
 }
 
-fn render_main(shared: &Shared, def: &AgentDef, starts: &Starts, pool: &[Arc<dyn Tool>]) -> Rendered {
+fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc<dyn Tool>]) -> Rendered {
     let prompting = &shared.config.prompting;
     let contexts = &shared.config.contexts;
     let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
@@ -170,7 +179,7 @@ fn render_main(shared: &Shared, def: &AgentDef, starts: &Starts, pool: &[Arc<dyn
         _ => Chain { agent: own, ..usual },
     };
     let system = chain.blocks().into_iter().map(Block::text).collect();
-    Rendered { system, tools: specs(shared, def, starts, pool) }
+    Rendered { system, tools: specs(shared, (def, starts), pool) }
 }
 
 /// The header for a transcript that another program began.

@@ -2,10 +2,12 @@
 
 mod books;
 mod child;
+mod choice;
 mod fork;
 mod launch;
 mod load;
 mod main;
+mod mode;
 mod opening;
 mod record;
 mod reopen;
@@ -14,7 +16,9 @@ mod revive;
 mod scan;
 
 pub(crate) use child::open_child;
+pub(crate) use choice::meant;
 pub(crate) use fork::{Offer, wants_fork};
 pub use load::ResumeError;
 pub(crate) use main::{Opened, open_main};
+pub(crate) use record::{keep, specs};
 pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};

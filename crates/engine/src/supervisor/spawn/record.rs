@@ -20,15 +20,9 @@ pub(super) fn one(text: &str) -> Blocks {
 
 /// The tools as the model is told of them; by configuration with the agent types in the text of the one that starts
 /// agents.
-pub(super) fn specs(
-    shared: &Shared,
-    def: &AgentDef,
-    starts: &Starts,
-    pool: &[Arc<dyn Tool>],
-) -> Arc<[ToolSpec]> {
+pub(crate) fn specs(shared: &Shared, by: (&AgentDef, &Starts), pool: &[Arc<dyn Tool>]) -> Arc<[ToolSpec]> {
     let in_tool = shared.config.contexts.agent_list == ListedIn::Tool;
-    let list =
-        in_tool.then(|| agent_list(shared, def, starts, pool)).flatten().and_then(|list| list.in_tool());
+    let list = in_tool.then(|| agent_list(shared, by, pool)).flatten().and_then(|list| list.in_tool());
     let spec = |tool: &Arc<dyn Tool>| {
         let mut spec = tool.spec().clone();
         if let Some(list) = list.as_ref().filter(|_| tool.spawns()) {
@@ -40,7 +34,7 @@ pub(super) fn specs(
 }
 
 /// Keeps a rendered prompt; a session on a full disk goes on without it.
-pub(super) fn keep(shared: &Shared, rendered: &Rendered) -> String {
+pub(crate) fn keep(shared: &Shared, rendered: &Rendered) -> String {
     let (name, kept) = rendered.keep(&shared.paths.prompts());
     if let Err(error) = kept {
         tracing::warn!(%error, "the rendered prompt was not kept; a later resume may miss the cache");

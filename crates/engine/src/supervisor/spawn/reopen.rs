@@ -14,10 +14,10 @@ use troupe_core::transcript::Transcript;
 
 use super::books::{Books, account_of};
 use super::fork::definition_of;
+use super::mode;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
-use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::{Row, Shared};
 
@@ -55,8 +55,10 @@ pub(super) async fn reopen(
     let life = if header.background { Life::Background } else { Life::Foreground };
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
-    let rendered = kept
-        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
+    let rendered = kept.unwrap_or_else(|| Rendered {
+        system: one(&def.prompt),
+        tools: specs(shared, (&def, &starts), &pool),
+    });
     let above = header.parent.as_ref().and_then(|parent| shared.row(parent));
     let above = above.or_else(|| shared.row(&AgentId::main()));
     let account = account_of(shared, &header, def.limits);
@@ -70,7 +72,9 @@ pub(super) async fn reopen(
     let mut actor =
         Actor::new(Arc::clone(shared), Arc::clone(&def), Arc::new(row), drain, writer, rendered, pool);
     actor.complete_opening().await?;
-    let mode = mode(shared, above.as_deref().map_or(Mode::Default, |row| row.state().mode), &def, state.mode);
+    // A mode that lets more pass than it would get now is not carried over.
+    let now = mode::below(shared, above.as_ref(), &def);
+    let mode = if state.mode.lets_pass_more_than(now) { now } else { state.mode };
     if mode != state.mode {
         actor.record(Body::Set(Setting::Mode(mode))).await?;
     }
@@ -100,10 +104,4 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
         verdict: header.verdict,
         ..AgentDef::default()
     })
-}
-
-/// The mode in which it goes on: one that lets more pass than it would get now is not carried over.
-fn mode(shared: &Shared, above: Mode, def: &AgentDef, had: Mode) -> Mode {
-    let now = starting::mode(&shared.config.leave, def, above);
-    if had.lets_pass_more_than(now) { now } else { had }
 }

@@ -14,10 +14,10 @@ use troupe_core::transcript::Transcript;
 use super::books::account_of;
 use super::launch::{enter_job, job_of};
 use super::load::{Loaded, ResumeError, load_child};
+use super::mode;
 use super::record::{keep, one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::{Inbox, InboxError};
-use crate::starting;
 use crate::store::{Rendered, StoreError};
 use crate::supervisor::account::Account;
 use crate::supervisor::jobs::Hold;
@@ -80,7 +80,7 @@ pub(crate) async fn resume(
     let run = loaded.ends() + 1;
     let Loaded { header, transcript, seq, told, rendered, def } = loaded;
     // S1, by what holds now.
-    let now = starting::mode(&shared.config.leave, &def, parent.state().mode);
+    let now = mode::below(shared, Some(&parent), &def);
     // What it had is kept where that lets less pass.
     let had = transcript.state().mode;
     let mode = if had.lets_pass_more_than(now) { now } else { had };
@@ -96,8 +96,10 @@ pub(crate) async fn resume(
     }
     let kept = rendered.is_some();
     let starts = starts_of(shared, &header, &def);
-    let rendered = rendered
-        .unwrap_or_else(|| Rendered { system: one(&def.prompt), tools: specs(shared, &def, &starts, &pool) });
+    let rendered = rendered.unwrap_or_else(|| Rendered {
+        system: one(&def.prompt),
+        tools: specs(shared, (&def, &starts), &pool),
+    });
     let mut settings = Vec::new();
     if !kept {
         settings.push(Setting::Prompt(keep(shared, &rendered)));

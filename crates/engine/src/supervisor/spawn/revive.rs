@@ -9,7 +9,7 @@ use troupe_core::job::{JobKind, notice as notice_id};
 use troupe_core::outcome::{Ending, Outcome, ShellEnd};
 use troupe_core::ports::supervisor::Job;
 
-use super::launch::{enter, job_of, set_to_work};
+use super::launch::{enter_job, set_to_work};
 use super::reopen::reopen;
 use super::scan::{Found, Scan};
 use crate::agent::Actor;
@@ -87,14 +87,14 @@ impl Revived {
             _ => match reopen(shared, &header.agent, &scan.books).await {
                 Ok(actor) => {
                     let hold = if waited { Hold::Waiting } else { Hold::Inbox };
-                    let job = enter(shared, &actor, run, hold);
+                    let job = enter_job(shared, &actor, found.job(shared, None), hold);
                     self.actors.push((actor, job));
                     return;
                 }
                 Err(error) => lost(&format!("it was cut off, and can't go on: {error}")),
             },
         };
-        let (job, sender) = job_of(shared, header, run, Some(outcome.clone()));
+        let (job, sender) = found.job(shared, Some(outcome.clone()));
         let hold = match (waited, sent_off && !scan.notices.contains(&job.notice())) {
             (true, _) => Hold::Waiting,
             (false, true) => Hold::Notified,

@@ -5,20 +5,23 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use tokio::sync::watch;
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
 use troupe_core::entry::{Body, Header};
 use troupe_core::ids::{AgentId, CallId, InputId, JobId};
-use troupe_core::outcome::Envelope;
+use troupe_core::outcome::{Envelope, Outcome};
 use troupe_core::policy::Mode;
+use troupe_core::ports::supervisor::Job;
 use troupe_core::state::AgentState;
 use troupe_core::time::Time;
 use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
 use super::books::Books;
+use super::launch::job_of;
 use crate::inbox::Inbox;
-use crate::store::digest::{AtRest, at_rest};
+use crate::store::digest::{AtRest, at_rest, woken};
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
 
@@ -43,12 +46,28 @@ pub(super) struct Found {
     pub(super) last_end: Option<Envelope>,
     /// Whether a run was cut.
     pub(super) cut: bool,
+    /// Whose its last run is, and by which call, where that is not its first.
+    woken: Option<(AgentId, Option<CallId>)>,
 }
 
 impl Found {
     /// The number of its last run.
     pub(super) fn run(&self) -> u32 {
         (self.ends + u32::from(self.cut)).max(1)
+    }
+
+    /// The job of its last run.
+    pub(super) fn job(
+        &self,
+        shared: &Shared,
+        outcome: Option<Outcome>,
+    ) -> (Job, watch::Sender<Option<Outcome>>) {
+        let (mut job, sender) = job_of(shared, &self.header, self.run(), outcome);
+        if let Some((owner, call)) = &self.woken {
+            job.owner = owner.clone();
+            job.call.clone_from(call);
+        }
+        (job, sender)
     }
 }
 
@@ -102,11 +121,13 @@ impl Scan {
             }
             let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
             scan.notices.extend(inbox.restore(&transcript, &restored.told.notices).await.unwrap_or_default());
+            let cut = next_step(&transcript, &Left::UNLIMITED) != Step::Done;
             scan.agents.push(Found {
+                woken: woken(&transcript, cut),
                 header,
                 ends: transcript.ends(),
                 last_end: transcript.last_end().cloned(),
-                cut: next_step(&transcript, &Left::UNLIMITED) != Step::Done,
+                cut,
             });
             scan.owner(shared, agent, &transcript, restored.told);
         }
@@ -139,7 +160,13 @@ impl Scan {
         let owner = Owner { open: HashSet::new(), of_this_run: HashSet::new(), sent_off };
         self.owners.insert(header.agent.clone(), owner);
         let header = Arc::new(header);
-        let found = Found { header: Arc::clone(&header), ends: digest.ends, last_end: Some(end), cut: false };
+        let found = Found {
+            header: Arc::clone(&header),
+            ends: digest.ends,
+            last_end: Some(end),
+            cut: false,
+            woken: digest.woken,
+        };
         self.agents.push(found);
         header
     }

@@ -45,6 +45,11 @@ impl Flow {
         Self { passed_on: Code::Lost, ..self }
     }
 
+    /// Goes back to where the exit code went before.
+    pub(super) fn restore(&mut self, before: Self) {
+        self.passed_on = before.passed_on;
+    }
+
     /// The same for a statement that others follow.
     fn followed(self) -> Self {
         let stops = self.stops && self.decides();
@@ -131,6 +136,8 @@ impl<'t> Walk<'t> {
     pub(super) fn list(&mut self, node: Node<'t>) {
         let either = nodes_below(node).iter().any(|child| child.kind() == "||");
         let (before, flow) = (self.folder.clone(), self.flow);
+        // What stands first runs in any case.
+        let mut first = None;
         for (index, child) in nodes_below(node).into_iter().filter(Node::is_named).enumerate() {
             self.flow.passed_on = match (either, index) {
                 (true, _) => Code::Lost,
@@ -149,10 +156,10 @@ impl<'t> Walk<'t> {
             } else {
                 self.visit(child);
             }
+            first.get_or_insert(self.flow);
         }
-        // What stands left of `&&` runs in any case.
-        self.flow =
-            if either { self.flow.either(flow) } else { Flow { passed_on: flow.passed_on, ..self.flow } };
+        self.flow = self.flow.either(first.unwrap_or(flow));
+        self.flow.passed_on = flow.passed_on;
     }
 
     pub(super) fn pipeline(&mut self, node: Node<'t>) {

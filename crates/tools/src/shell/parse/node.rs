@@ -47,11 +47,9 @@ pub(super) fn is_name(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a heredoc is followed by what hides how its host ended: a pipe, or another command in its place.
-pub(super) fn is_followed(node: Node<'_>) -> bool {
-    let below = nodes_below(node);
-    let hides = |child: &Node<'_>| child.kind() == "||" || child.kind() == "pipeline";
-    node.kind() == "heredoc_redirect" && below.iter().any(hides)
+/// Whether a heredoc has this kind of node in it: what follows its host on the line hangs below it.
+pub(super) fn is_followed_by(node: Node<'_>, kind: &str) -> bool {
+    node.kind() == "heredoc_redirect" && nodes_below(node).iter().any(|child| child.kind() == kind)
 }
 
 pub(super) fn is_simple(node: Node<'_>) -> bool {

@@ -9,7 +9,7 @@ use troupe_core::policy::{Assignment, Folder, Origin, Redirect, RedirectKind, Si
 
 use super::flow::Flow;
 use super::hidden::{Hidden, substitutions, without_escapes};
-use super::node::{is_followed, is_name, is_reserved, nodes_below, substitutions_below};
+use super::node::{is_followed_by, is_name, is_reserved, nodes_below, substitutions_below};
 use super::word::word_of;
 
 /// Deepest nesting that is followed.
@@ -274,7 +274,9 @@ impl<'t> Walk<'t> {
         let moved = folder_after(&part, &self.folder);
         self.flow.follow(&part);
         let flow = self.flow;
-        if redirects.iter().any(|node| is_followed(*node)) {
+        let followed = |kind| redirects.iter().any(|node| is_followed_by(*node, kind));
+        let or = followed("||");
+        if or || followed("pipeline") {
             self.flow = flow.lost();
         }
         self.push(part);
@@ -283,9 +285,11 @@ impl<'t> Walk<'t> {
             self.visit_inside(node);
         }
         self.folder = moved;
+        self.flow = if or { flow.lost() } else { flow };
         for node in after {
             self.visit(node);
         }
+        self.flow.restore(flow);
     }
 
     /// Looks for substitutions below a word, an assignment or a redirect.

@@ -10,14 +10,11 @@ fn after(arguments: &[&str]) -> (Stage, bool) {
     stage.write("work/.gitignore", "target\n");
     stage.write("work/target/old", "");
     stage.write("work/build.sh", "echo built > target/out\necho two > README\necho x > new\n");
-    let mut script = "agent main\nreply\ncall Agent subagent_type=verification description=\"check\" prompt=\"Check it\"\n\
-                      reply \"sent\"\nreply \"over\"\nagent verification\n"
-        .to_owned();
-    for line in ["sh build.sh", "sh -s < build.sh"] {
-        script.push_str(&format!("reply\ncall Bash {}\n", json!({"command": line})));
-    }
-    script.push_str("reply \"VERDICT: FAIL\"\n");
-    let mut run = stage.scripted(&script);
+    let script = "agent main\nreply\ncall Agent subagent_type=verification description=\"check\" prompt=\"Check it\"\n\
+                  reply \"sent\"\nreply \"over\"\nagent verification\n\
+                  reply\ncall Bash command=\"sh build.sh\"\nreply\ncall Bash command=\"sh -s < build.sh\"\n\
+                  reply \"VERDICT: FAIL\"\n";
+    let mut run = stage.scripted(script);
     run.env("IS_SANDBOX", "1").args(["-p", "hi", "--permission-mode", "bypassPermissions"]);
     let ended = end(run.args(arguments));
     assert_eq!(ended.code, Some(0), "{ended:?}");
