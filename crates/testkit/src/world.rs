@@ -35,7 +35,7 @@ use troupe_models::script::ScriptModel;
 use crate::scene::Scene;
 
 /// The longest that any wait of a scene may take, in real time.
-pub const LIMIT: Duration = Duration::from_secs(10);
+pub const LIMIT: Duration = Duration::from_mins(1);
 
 /// The session that scenes play in.
 pub const SESSION: &str = "00000000-0000-4000-8000-00000000feed";

@@ -200,7 +200,7 @@ async fn by_configuration_the_types_stand_in_the_tools_text_also_after_a_resume(
     for request in &requests {
         assert_eq!(said(request, "- Explore: "), 0);
         let tool = request.tools.iter().find(|tool| &*tool.name == "Agent").unwrap();
-        assert!(tool.description.contains("- Explore: looks"), "{}", tool.description);
+        assert!(tool.description.contains("- Explore: finds"), "{}", tool.description);
     }
 }
 

@@ -8,26 +8,26 @@ use troupe_core::ports::tool::ToolSpec;
 use troupe_tools::Options;
 
 /// Most bytes of all tools together, as a request holds them.
-const SUM: usize = 17_730;
+const SUM: usize = 15_700;
 
 /// Each tool's share of it.
 const SHARES: &[(&str, usize)] = &[
-    ("Agent", 2000),
-    ("AskUserQuestion", 1250),
-    ("Bash", 1700),
-    ("Edit", 1050),
+    ("Agent", 1650),
+    ("AskUserQuestion", 1200),
+    ("Bash", 1550),
+    ("Edit", 1000),
     ("EnterPlanMode", 350),
     ("ExitPlanMode", 420),
-    ("Glob", 1100),
-    ("Grep", 2400),
+    ("Glob", 950),
+    ("Grep", 1850),
     ("ListAgents", 210),
-    ("Monitor", 1150),
-    ("NotebookEdit", 950),
-    ("Read", 1000),
-    ("SendMessage", 1100),
-    ("TaskOutput", 750),
+    ("Monitor", 850),
+    ("NotebookEdit", 880),
+    ("Read", 950),
+    ("SendMessage", 800),
+    ("TaskOutput", 650),
     ("TaskStop", 500),
-    ("TodoWrite", 1200),
+    ("TodoWrite", 1080),
     ("Write", 600),
 ];
 

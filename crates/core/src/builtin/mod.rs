@@ -158,7 +158,7 @@ mod tests {
         }
         let levels = ["quick", "medium", "very thorough"];
         assert!(levels.iter().all(|level| explore().when.contains(level)));
-        assert!(guide().when.contains("continue it"));
+        assert!(guide().when.contains("Continue one that ran"));
         assert!(
             statusline_setup(&Options { settings: "/s.json".into() }).prompt.contains("Write it to /s.json")
         );

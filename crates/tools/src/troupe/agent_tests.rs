@@ -347,7 +347,7 @@ fn the_text_teaches_in_few_bytes_and_lists_no_types() {
     let bytes = spec.name.len() + spec.description.len() + spec.input_schema.to_string().len();
     assert!(bytes <= 2000, "{bytes}");
     for taught in [
-        "several Agent calls in one message",
+        "Several calls in one message",
         "complete brief",
         "does not see the report",
         "Not to",

@@ -49,7 +49,7 @@ fn a_variable_puts_the_agent_types_into_the_tools_text() {
         let stage = Stage::new();
         let mut command = stage.scripted(script);
         end(command.args(["-p", "hi"]).env("TROUPE_AGENT_LIST_ATTACHMENT", value)).clean();
-        let line = "- Explore: looks and reports";
+        let line = "- Explore: finds and reads code";
         (kept(&stage, ".jsonl").contains(line), kept(&stage, ".json").contains(line))
     };
     assert_eq!(found("1"), (true, false));
