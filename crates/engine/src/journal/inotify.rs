@@ -58,6 +58,10 @@ impl Watches {
 fn start(inner: &Arc<Inner>) -> io::Result<Started> {
     let runtime = tokio::runtime::Handle::try_current().map_err(io::Error::other)?;
     let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
+    #[expect(
+        deprecated,
+        reason = "what takes its place is unsafe, for types that may change their handle; this one can't"
+    )]
     let fd = Arc::new(AsyncFd::new(fd)?);
     let task = runtime.spawn(listen(fd.clone(), Arc::downgrade(inner))).abort_handle();
     Ok(Started { fd, folders: HashMap::new(), task })

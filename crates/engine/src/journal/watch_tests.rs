@@ -25,7 +25,9 @@ async fn a_change_wakes_the_followers_of_its_file_and_no_others() {
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
     let watch = Watch::default();
     let (mut first, mut second, mut other) = (watch.follow(&one), watch.follow(&one), watch.follow(&two));
-    for change in [append, append, |file: &Path| std::fs::rename(file, file.with_extension("old")).unwrap(), append] {
+    for change in
+        [append, append, |file: &Path| std::fs::rename(file, file.with_extension("old")).unwrap(), append]
+    {
         change(&one);
         if one.exists() {
             assert!(wait(&mut first).await < LOOK / 2 && wait(&mut second).await < LOOK / 2);
