@@ -7,6 +7,7 @@
 
 pub mod faults;
 pub mod gatekeeper;
+pub mod post;
 pub mod process;
 pub mod recorder;
 pub mod render;

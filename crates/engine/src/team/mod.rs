@@ -185,8 +185,7 @@ impl TeamPlace {
         self.watch.follow(&self.folder.join("members.jsonl"))
     }
 
-    /// The member that a message to `name` is for: the one of this name, or the only one that is it but for upper case and
-    /// marks. There is no mailbox for anybody else (F047).
+    /// The member that a message to `name` is for. There is no mailbox for anybody else (F047).
     ///
     /// # Errors
     /// [`TeamError::NoMember`] with the names that exist; [`TeamError::Unknown`] where there is no such team.
@@ -194,17 +193,11 @@ impl TeamPlace {
         let Some(team) = self.members.load().await? else {
             return Err(TeamError::Unknown { name: self.name.clone(), known: Vec::new() });
         };
-        let names = || team.members.iter().map(|member| member.name.as_str());
-        let wanted = slug(name);
-        let exact = names().find(|known| *known == name);
-        let like = || {
-            let mut like = names().filter(|known| !wanted.is_empty() && slug(known) == wanted);
-            like.next().filter(|_| like.next().is_none() && !name.contains(['/', '\\']))
-        };
-        exact.or_else(like).map(str::to_owned).ok_or_else(|| TeamError::NoMember {
+        let member = team.member(name).map(|member| member.name.clone());
+        member.ok_or_else(|| TeamError::NoMember {
             name: name.to_owned(),
             team: self.name.clone(),
-            known: names().map(str::to_owned).collect(),
+            known: team.names(),
         })
     }
 }
