@@ -19,7 +19,7 @@ use troupe_core::BoxFuture;
 use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 use super::handles::patiently;
-use super::lines::{Decoder, Numbers, encode, single};
+use super::lines::{Decoder, Encoded, Numbers, single};
 use super::{tail, trim};
 
 /// Who else may write.
@@ -163,7 +163,7 @@ impl FileJournal {
         &self,
         key: &Key,
         expect: Option<Seq>,
-        record: &Record,
+        record: Encoded,
         file: &mut File,
     ) -> Result<Seq, JournalError> {
         let path = self.path(key);
@@ -173,6 +173,8 @@ impl FileJournal {
         let Numbers { whole: last, begun } = match known {
             // Only somebody without our numbering can have added to a leased journal.
             Some(tail) if self.locking == Locking::Leased => Numbers { whole: tail.last, begun: 0 },
+            // Where nothing is decided by it, a number may be too high but not too low, and is had for less.
+            _ if expect.is_none() => tail::last_or_more(file, size).map_err(fail)?,
             _ => tail::last(file, size).map_err(fail)?,
         };
         if let Some(expected) = expect
@@ -182,7 +184,7 @@ impl FileJournal {
         }
         // Lines of a torn record keep their number for themselves.
         let seq = last.max(begun) + 1;
-        let mut bytes = encode(record, seq);
+        let mut bytes = record.numbered(seq);
         if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
             bytes.insert(0, b'\n');
         }
@@ -326,8 +328,9 @@ impl Journal for FileJournal {
     ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
+            let record = Encoded::new(&record);
             let mut file = self.locked(&path).await?;
-            self.write(key, expect, &record, &mut file)
+            self.write(key, expect, record, &mut file)
         })
     }
 

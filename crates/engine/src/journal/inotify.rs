@@ -7,15 +7,17 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
 use tokio::io::unix::AsyncFd;
 use tokio::task::AbortHandle;
 
-use super::{FOLDERS, Inner, State, Weak};
+use super::{Inner, State};
 
+/// Most folders that are watched; files in others are looked at.
+const FOLDERS: usize = 256;
 /// Room for some dozens of events at once.
 const EVENTS: usize = 4096;
 
@@ -109,6 +111,12 @@ impl State {
     fn changed(&mut self, watch: i32, name: &OsStr) {
         if let Some(file) = self.folders().and_then(|folders| Some(folders.get(&watch)?.join(name))) {
             self.tell(&file);
+        }
+    }
+
+    fn tell_all(&self) {
+        for sender in self.files.values() {
+            sender.send_replace(());
         }
     }
 

@@ -11,22 +11,37 @@ const PART: &str = "troupePart";
 /// Most bytes of a damaged line that a report quotes.
 const QUOTE: usize = 120;
 
-/// A record as bytes: compact JSON, LF after each line.
-pub(super) fn encode(record: &Record, seq: Seq) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
-    let last = record.0.len().saturating_sub(1);
-    for (n, line) in record.0.iter().enumerate() {
-        let start = bytes.len();
-        // Maps of JSON values always serialise, and a vector takes every write.
-        let _ = serde_json::to_writer(&mut bytes, line);
-        // The mark goes behind the keys that are there, without a copy of the map.
-        let closed = bytes.pop();
-        debug_assert_eq!(closed, Some(b'}'));
-        let comma = if bytes.len() - start > 1 { "," } else { "" };
-        let key = if n == last { SEQ } else { PART };
-        let _ = writeln!(bytes, "{comma}\"{key}\":{seq}}}");
+/// A record as bytes that lack only its number, so that what takes time is done before anybody is kept waiting.
+pub(super) struct Encoded {
+    lines: Vec<Vec<u8>>,
+}
+
+impl Encoded {
+    /// Compact JSON, a line an object.
+    pub(super) fn new(record: &Record) -> Self {
+        let line = |line: &Map<String, Value>| {
+            let mut bytes = Vec::with_capacity(512);
+            // Maps of JSON values always serialise, and a vector takes every write.
+            let _ = serde_json::to_writer(&mut bytes, line);
+            let closed = bytes.pop();
+            debug_assert_eq!(closed, Some(b'}'));
+            bytes
+        };
+        Self { lines: record.0.iter().map(line).collect() }
     }
-    bytes
+
+    /// The record with its number, LF after each line.
+    pub(super) fn numbered(self, seq: Seq) -> Vec<u8> {
+        let last = self.lines.len().saturating_sub(1);
+        let mut bytes = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 40).sum());
+        for (n, line) in self.lines.into_iter().enumerate() {
+            let comma = if line.len() > 1 { "," } else { "" };
+            let key = if n == last { SEQ } else { PART };
+            bytes.extend(line);
+            let _ = writeln!(bytes, "{comma}\"{key}\":{seq}}}");
+        }
+        bytes
+    }
 }
 
 /// A line that is a record of its own, or the last of one, without its LF.
@@ -53,7 +68,7 @@ pub(super) fn numbers(line: &[u8]) -> Numbers {
     Numbers { whole: decoder.last, begun }
 }
 
-/// The number at the end of a line as [`encode`] writes it, without a look at the rest: a guess, but never one that is
+/// The number at the end of a line as [`Encoded`] writes it, without a look at the rest: a guess, but never one that is
 /// missing where we wrote the line. The LF may be there or not.
 pub(super) fn stamp(line: &[u8]) -> Option<Seq> {
     let line = line.strip_suffix(b"\n").unwrap_or(line).strip_suffix(b"}")?;
@@ -172,6 +187,10 @@ mod tests {
 
     fn map(text: &str) -> Map<String, Value> {
         serde_json::from_str(text).unwrap()
+    }
+
+    fn encode(record: &Record, seq: Seq) -> Vec<u8> {
+        Encoded::new(record).numbered(seq)
     }
 
     fn decode(text: &[u8]) -> Vec<Found> {

@@ -27,6 +27,18 @@ pub(super) fn last(file: &File, size: u64) -> io::Result<Numbers> {
     Ok(Numbers { whole: 0, begun })
 }
 
+/// The same, without a look at the whole of a long line: a damaged one that ends as ours do counts too.
+pub(super) fn last_or_more(file: &File, size: u64) -> io::Result<Numbers> {
+    let mut end = [0; STAMP as usize];
+    let length = usize::try_from(size.min(STAMP)).unwrap_or_default();
+    let end = &mut end[..length];
+    file.read_exact_at(end, size - length as u64)?;
+    match stamp(end).filter(|_| end.ends_with(b"\n")) {
+        Some(whole) => Ok(Numbers { whole, begun: 0 }),
+        None => last(file, size),
+    }
+}
+
 /// The offset behind the last record whose number is `upto` at most; 0 where there is none.
 pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
     let mut lines = Backwards::new(file, size);
@@ -152,6 +164,9 @@ mod tests {
         ] {
             let (file, size) = file(&text);
             assert_eq!(last(&file, size).unwrap(), Numbers { whole, begun }, "{text}");
+            let more = last_or_more(&file, size).unwrap();
+            let damaged = text.contains('\0');
+            assert_eq!(more, Numbers { whole: if damaged { 9 } else { whole }, begun }, "{text}");
         }
     }
 

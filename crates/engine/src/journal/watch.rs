@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -17,8 +17,6 @@ mod system;
 
 /// How often a follower looks without being told.
 pub const LOOK: Duration = Duration::from_secs(1);
-/// Most folders that are watched; files in others are looked at.
-const FOLDERS: usize = 256;
 
 /// The watches of a process. Clones are one.
 #[derive(Clone, Default)]
@@ -78,12 +76,6 @@ impl Inner {
 impl State {
     fn tell(&self, file: &Path) {
         if let Some(sender) = self.files.get(file) {
-            sender.send_replace(());
-        }
-    }
-
-    fn tell_all(&self) {
-        for sender in self.files.values() {
             sender.send_replace(());
         }
     }

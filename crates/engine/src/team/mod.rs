@@ -17,7 +17,7 @@ use mailbox::{ArrayMail, JournalMail, Mailbox};
 use members::Membership;
 
 /// How long an append waits for the lock of a file.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Why something of a team was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -193,7 +193,7 @@ impl TeamPlace {
         let Some(team) = self.members.load().await? else {
             return Err(TeamError::Unknown { name: self.name.clone(), known: Vec::new() });
         };
-        let member = team.member(name).map(|member| member.name.clone());
+        let member = team.member(name).filter(|_| !name.is_empty()).map(|member| member.name.clone());
         member.ok_or_else(|| TeamError::NoMember {
             name: name.to_owned(),
             team: self.name.clone(),

@@ -1,6 +1,6 @@
 //! A process of a team that only writes mail, or only reads it: for tests that kill it, and to measure.
 //!
-//! `mailer write HOME FORMAT FROM TO,… FIRST PAUSE_MS` sends message after message, one to each in turn, until it is killed,
+//! `mailer write HOME FORMAT FROM TO,… FIRST PAUSE_MS BYTES` sends message after message, one to each in turn, until it is killed,
 //! and prints `sent N` when number N was acknowledged.
 //! `mailer read HOME FORMAT NAME FILE` appends the id of each message to a file, as if that were its transcript.
 //! `mailer serve` does what each line of its input says ([`Order`]), and answers with a line ([`Answer`]).
@@ -30,10 +30,12 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["write", home, format, from, to, first, pause] => {
+        ["write", home, format, from, to, first, pause, bytes] => {
             let to: Vec<&str> = to.split(',').collect();
             let pause = Duration::from_millis(pause.parse().unwrap());
-            runtime.block_on(write(&mail(home, format), from, &to, first.parse().unwrap(), pause));
+            let mailbox = mail(home, format);
+            let (first, bytes) = (first.parse().unwrap(), bytes.parse().unwrap());
+            runtime.block_on(write(&mailbox, from, &to, first, pause, bytes));
         }
         ["read", home, format, name, file] => {
             runtime.block_on(read(mail(home, format), name, Path::new(file)))
@@ -54,9 +56,16 @@ fn mail(home: &str, format: &str) -> Arc<dyn Mailbox> {
     place(home).mail(format == "array")
 }
 
-async fn write(mailbox: &Arc<dyn Mailbox>, from: &str, to: &[&str], first: usize, pause: Duration) {
+async fn write(
+    mailbox: &Arc<dyn Mailbox>,
+    from: &str,
+    to: &[&str],
+    first: usize,
+    pause: Duration,
+    bytes: usize,
+) {
     for n in first.. {
-        let message = message(from, to[n % to.len()], n, 40);
+        let message = message(from, to[n % to.len()], n, bytes);
         // What was not taken is tried again, under its id: whether it was written is not known.
         while let Err(error) = mailbox.send(&message).await {
             println!("refused {n}: {error}");

@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use troupe_testkit::post::TEAM;
 use troupe_testkit::process::{pause, poll};
 
 use super::MAILER;
@@ -52,6 +53,8 @@ struct Torture {
     readers: Vec<String>,
     /// Milliseconds between two messages of a writer.
     pause: usize,
+    /// The length of a text.
+    bytes: usize,
     /// By writer, how many numbers from 0 were acknowledged.
     acknowledged: HashMap<String, usize>,
     repeated: usize,
@@ -59,11 +62,11 @@ struct Torture {
 }
 
 impl Torture {
-    fn new(format: &'static str, writers: usize, readers: usize, pause: usize) -> Self {
+    fn new(format: &'static str, writers: usize, readers: usize, pause: usize, bytes: usize) -> Self {
         let acknowledged = (0..writers).map(|n| (format!("w{n}"), 0)).collect();
         let readers = (0..readers).map(|n| format!("r{n}")).collect();
         let home = tempfile::tempdir().unwrap();
-        Self { home, format, readers, pause, acknowledged, repeated: 0, refused: 0 }
+        Self { home, format, readers, pause, bytes, acknowledged, repeated: 0, refused: 0 }
     }
 
     fn home(&self) -> &str {
@@ -75,8 +78,17 @@ impl Torture {
     }
 
     fn writer(&self, name: &str) -> Process {
-        let (first, pause) = (self.acknowledged[name].to_string(), self.pause.to_string());
-        Process::start(&["write", self.home(), self.format, name, &self.readers.join(","), &first, &pause])
+        let [first, pause, bytes] = [self.acknowledged[name], self.pause, self.bytes].map(|n| n.to_string());
+        Process::start(&[
+            "write",
+            self.home(),
+            self.format,
+            name,
+            &self.readers.join(","),
+            &first,
+            &pause,
+            &bytes,
+        ])
     }
 
     fn reader(&self, name: &str) -> Process {
@@ -118,7 +130,7 @@ impl Torture {
             self.readers.clone().iter().map(|name| (name.clone(), self.reader(name))).collect();
         let (start, mut killed) = (Instant::now(), 0);
         while start.elapsed() < length() {
-            pause(Duration::from_millis(random.u64(5..60)));
+            pause(Duration::from_millis(random.u64(10..80)));
             killed += 1;
             if random.u8(0..3) == 0 {
                 let name = random.choice(&self.readers).unwrap().clone();
@@ -154,13 +166,19 @@ impl Torture {
             self.check(n, &applied(&self.transcript(reader)));
         }
         eprintln!(
-            "{}: seed {seed}, {killed} killed, {} acknowledged, {} repeated, {} refused",
+            "{}: seed {seed}, {killed} killed, {} acknowledged, {} repeated, {} refused, {} bytes in the mailboxes",
             self.format,
             wanted.len(),
             self.repeated,
-            self.refused
+            self.refused,
+            self.size()
         );
         assert!(wanted.len() > names.len(), "there was something to lose");
+    }
+
+    fn size(&self) -> u64 {
+        let inboxes = self.home.path().join("teams").join(TEAM).join("inboxes");
+        std::fs::read_dir(inboxes).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len()).sum()
     }
 
     /// What reader `n` applied: its own, once, in order.
@@ -186,17 +204,17 @@ fn applied(file: &Path) -> Vec<String> {
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says how long")]
 fn length() -> Duration {
     let seconds = std::env::var("TROUPE_TORTURE_SECONDS").ok().and_then(|text| text.parse().ok());
-    Duration::from_secs(seconds.unwrap_or(5))
+    Duration::from_secs(seconds.unwrap_or(3))
 }
 
 // proves: M1, M4, F043
 #[test]
 fn fifty_writers_and_five_readers_killed_at_random_lose_repeat_and_reorder_nothing() {
-    Torture::new("journal", 50, 5, 25).run();
+    Torture::new("journal", 50, 5, 40, 2_000).run();
 }
 
 // proves: M1, F042
 #[test]
 fn ten_writers_of_array_files_killed_at_random_lose_nothing() {
-    Torture::new("array", 10, 2, 60).run();
+    Torture::new("array", 10, 2, 40, 40).run();
 }

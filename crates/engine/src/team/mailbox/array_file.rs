@@ -201,3 +201,47 @@ fn mark(folder: &Path) -> io::Result<String> {
     let there = fs::metadata(folder)?;
     Ok(format!("{} {}.{}", there.ino(), there.mtime(), there.mtime_nsec()))
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+    use serde_json::json;
+
+    // proves: M1
+    #[tokio::test]
+    async fn what_a_program_without_the_lock_wrote_meanwhile_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ann.json");
+        fs::write(&path, "[1]").unwrap();
+        let file = ArrayFile::new(path.clone());
+        let writes = std::sync::atomic::AtomicUsize::new(0);
+        let change = |entries: &mut Vec<Value>| {
+            if writes.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
+                fs::write(&path, "[1, 2]").unwrap();
+            }
+            entries.push(json!(3));
+        };
+        file.rewrite(change).await.unwrap();
+        assert_eq!(file.read().unwrap().entries.unwrap(), [1, 2, 3]);
+        let always = |entries: &mut Vec<Value>| fs::write(&path, json!([entries, 0]).to_string()).unwrap();
+        assert!(matches!(file.rewrite(always).await, Err(TeamError::Contended { .. })));
+    }
+
+    // proves: M1
+    #[tokio::test(start_paused = true)]
+    async fn the_lock_folder_of_one_of_ours_that_was_killed_stops_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = ArrayFile::new(folder.path().join("ann.json"));
+        let lock = folder.path().join("ann.json.lock");
+        fs::create_dir(&lock).unwrap();
+        assert!(file.rewrite(|_| {}).await.is_err(), "nobody knows whose it is");
+        fs::write(folder.path().join("ann.json.guard"), mark(&lock).unwrap()).unwrap();
+        file.rewrite(|_| {}).await.unwrap();
+        assert!(!lock.exists());
+        let held = file.lock().await.unwrap();
+        assert!(file.rewrite(|_| {}).await.is_err(), "one that lives is waited for");
+        drop(held);
+        file.rewrite(|_| {}).await.unwrap();
+    }
+}

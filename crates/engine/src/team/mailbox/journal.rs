@@ -14,7 +14,7 @@ use super::{Kept, Mailbox, PAGE, Unread, Waiting};
 use crate::journal::{Follow, Watch};
 use crate::team::TeamError;
 
-/// After how many messages it is tried to drop old ones; twice as many after each try that didn't pay.
+/// After how many messages it is tried again to drop old ones; twice as many after each try that didn't pay.
 const STEP: u64 = 1_000;
 
 /// Mailboxes as journals.
@@ -51,7 +51,7 @@ impl JournalMail {
     /// Whether it is time to trim: now and then, so that all tries together cost no more than the reading.
     fn is_time(&self, name: &str, position: u64) -> bool {
         let mut trims = self.trims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let trim = trims.entry(name.to_owned()).or_insert(Trim { at: position + STEP, step: STEP });
+        let trim = trims.entry(name.to_owned()).or_insert(Trim { at: position, step: STEP });
         if position < trim.at {
             return false;
         }
