@@ -183,7 +183,8 @@ impl FileJournal {
             return Err(JournalError::Conflict { key: key.as_str().to_owned(), expected, actual: last });
         }
         // Lines of a torn record keep their number for themselves.
-        let seq = last.max(begun) + 1;
+        let used_up = || fail(io::Error::other("its last number is the largest that there is"));
+        let seq = last.max(begun).checked_add(1).ok_or_else(used_up)?;
         let mut bytes = record.numbered(seq);
         if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
             bytes.insert(0, b'\n');
