@@ -72,12 +72,9 @@ fn start(inner: &Arc<Inner>) -> io::Result<Started> {
 async fn listen(fd: Arc<AsyncFd<OwnedFd>>, inner: Weak<Inner>) {
     while let Ok(mut ready) = fd.readable().await {
         let Some(inner) = inner.upgrade() else { return };
-        match ready.try_io(|fd| drain(fd.get_ref(), &inner)) {
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "changes of files are no longer told; they are looked for once a second");
-                return;
-            }
-            Ok(Ok(())) | Err(_) => {}
+        if let Ok(Err(error)) = ready.try_io(|fd| drain(fd.get_ref(), &inner)) {
+            tracing::warn!(%error, "changes of files are no longer told; they are looked for once a second");
+            return;
         }
     }
 }

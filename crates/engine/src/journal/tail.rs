@@ -11,7 +11,7 @@ use super::lines::{Numbers, numbers, stamp};
 /// How much is read at once; more where a line is longer.
 const CHUNK: u64 = 1 << 12;
 /// The most bytes that the end of a line of ours takes: the key, the number, and what is around them.
-const STAMP: u64 = 40;
+const STAMP: usize = 40;
 
 /// The last numbers of a file of `size` bytes: `whole` of a record, `begun` of one that was torn after it.
 pub(super) fn last(file: &File, size: u64) -> io::Result<Numbers> {
@@ -29,8 +29,8 @@ pub(super) fn last(file: &File, size: u64) -> io::Result<Numbers> {
 
 /// The same, without a look at the whole of a long line: a damaged one that ends as ours do counts too.
 pub(super) fn last_or_more(file: &File, size: u64) -> io::Result<Numbers> {
-    let mut end = [0; STAMP as usize];
-    let length = usize::try_from(size.min(STAMP)).unwrap_or_default();
+    let mut end = [0; STAMP];
+    let length = usize::try_from(size).unwrap_or(STAMP).min(STAMP);
     let end = &mut end[..length];
     file.read_exact_at(end, size - length as u64)?;
     match stamp(end).filter(|_| end.ends_with(b"\n")) {
@@ -58,8 +58,8 @@ pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
 /// Whether the line that ends at `offset` is the end of record `seq`. It holds for any file whose content is that, so
 /// nothing need be known of whether it was replaced meanwhile.
 pub(super) fn ends_at(file: &File, offset: u64, seq: Seq) -> io::Result<bool> {
-    let mut bytes = [0; STAMP as usize];
-    let length = usize::try_from(offset.min(STAMP)).unwrap_or_default();
+    let mut bytes = [0; STAMP];
+    let length = usize::try_from(offset).unwrap_or(STAMP).min(STAMP);
     let bytes = &mut bytes[..length];
     match file.read_exact_at(bytes, offset - length as u64) {
         Ok(()) => Ok(bytes.ends_with(b"\n") && stamp(bytes) == Some(seq)),

@@ -27,7 +27,7 @@ pub(super) struct Copy {
     of: File,
     /// How far that was copied.
     upto: u64,
-    copy: File,
+    into: File,
     beside: PathBuf,
 }
 
@@ -54,10 +54,10 @@ pub(super) fn copy(path: &Path, upto: Seq) -> io::Result<Option<Copy>> {
     sweep(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!("{name}.{}{PART}", uuid::Uuid::new_v4().simple()));
-    let copy = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let mut copy = Copy { of, upto: cut, copy, beside };
+    let into = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let mut copy = Copy { of, upto: cut, into, beside };
     copy.extend(whole)?;
-    copy.copy.sync_data()?;
+    copy.into.sync_data()?;
     Ok(Some(copy))
 }
 
@@ -72,14 +72,14 @@ impl Copy {
     pub(super) fn finish(mut self, path: &Path) -> io::Result<()> {
         let size = self.of.metadata()?.len();
         self.extend(size)?;
-        self.copy.sync_data()?;
+        self.into.sync_data()?;
         fs::rename(&self.beside, path)
     }
 
     fn extend(&mut self, upto: u64) -> io::Result<()> {
         let more = upto.saturating_sub(self.upto);
         self.of.seek(SeekFrom::Start(self.upto))?;
-        let copied = io::copy(&mut (&self.of).take(more), &mut self.copy)?;
+        let copied = io::copy(&mut (&self.of).take(more), &mut self.into)?;
         if copied != more {
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it was shortened meanwhile"));
         }

@@ -38,7 +38,7 @@ fn main() {
             runtime.block_on(write(&mailbox, from, &to, first, pause, bytes));
         }
         ["read", home, format, name, file] => {
-            runtime.block_on(read(mail(home, format), name, Path::new(file)))
+            runtime.block_on(read(mail(home, format), name, Path::new(file)));
         }
         ["serve"] => runtime.block_on(serve()),
         ["fill", home] => runtime.block_on(fill(home)),

@@ -18,10 +18,10 @@ use super::{TEAM, message};
 const DELIVERIES: usize = 1_000;
 const PAUSE: Duration = Duration::from_millis(3);
 /// Messages of one writer in a row.
-const ROW: usize = 50_000;
+const ROW: u32 = 50_000;
 /// Sizes of mailboxes, and how many messages are measured in each.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
-const SAMPLES: usize = 200;
+const SAMPLES: u32 = 200;
 /// The length of a text.
 const TEXT: usize = 100;
 
@@ -92,9 +92,9 @@ async fn row(home: &Path) {
     let mailbox = mail(home);
     let start = Instant::now();
     for n in 0..ROW {
-        mailbox.send(&message("a", "lead", n, TEXT)).await.unwrap();
+        mailbox.send(&message("a", "lead", n as usize, TEXT)).await.unwrap();
     }
-    let per_second = ROW as f64 / start.elapsed().as_secs_f64();
+    let per_second = f64::from(ROW) / start.elapsed().as_secs_f64();
     println!("one writer, not synced: {per_second:.0} messages/s");
 }
 
@@ -121,7 +121,7 @@ async fn sizes(home: &Path) {
             assert_eq!(unread.waiting.len(), 1);
             (at, count) = (unread.waiting[0].position, count + 1);
         }
-        let micros = |all: Duration| all.as_secs_f64() * 1e6 / SAMPLES as f64;
+        let micros = |all: Duration| all.as_secs_f64() * 1e6 / f64::from(SAMPLES);
         println!("at {size} messages: {:.1} µs to send, {:.1} µs to read", micros(sent), micros(read));
     }
 }

@@ -231,7 +231,7 @@ async fn the_lock_folder_of_another_program_is_waited_for_and_one_that_was_left_
     assert!(lock.exists(), "it is not ours to take away");
     let long_ago = std::fs::File::open(&lock).unwrap();
     let modified = std::fs::metadata(&lock).unwrap().modified().unwrap();
-    long_ago.set_modified(modified - std::time::Duration::from_secs(60)).unwrap();
+    long_ago.set_modified(modified - std::time::Duration::from_mins(1)).unwrap();
     mailbox.send(&message("a-3", "three")).await.unwrap();
     assert!(!lock.exists());
     let ids: Vec<_> = states(&mailbox).await.into_iter().map(|(id, _)| id).collect();
