@@ -45,9 +45,11 @@ pub(super) fn copy(path: &Path, upto: Seq) -> io::Result<Option<Copy>> {
     if size < PAYS {
         return Ok(None);
     }
-    // Behind the last whole record a writer may still take back what it could not write.
-    let whole = tail::behind(&of, size, Seq::MAX)?;
-    let cut = cut(&mut of, upto)?;
+    // Behind the last whole record a writer may still take back what it could not write. That one stays, so that numbers go
+    // on, whatever damaged lines look like one.
+    let last = tail::last(&of, size)?.whole;
+    let whole = tail::behind(&of, size, last)?;
+    let cut = cut(&mut of, upto)?.min(tail::behind(&of, size, last.saturating_sub(1))?);
     if cut < PAYS || cut < whole - cut {
         return Ok(None);
     }

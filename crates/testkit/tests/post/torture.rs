@@ -210,7 +210,7 @@ fn length() -> Duration {
 // proves: M1, M4, F043
 #[test]
 fn fifty_writers_and_five_readers_killed_at_random_lose_repeat_and_reorder_nothing() {
-    Torture::new("journal", 50, 5, 40, 4_000).run();
+    Torture::new("journal", 50, 5, 40, 10_000).run();
 }
 
 // proves: M1, F042

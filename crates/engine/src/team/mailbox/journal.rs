@@ -51,7 +51,7 @@ impl JournalMail {
     /// Whether it is time to trim: now and then, so that all tries together cost no more than the reading.
     fn is_time(&self, name: &str, position: u64) -> bool {
         let mut trims = self.trims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let trim = trims.entry(name.to_owned()).or_insert(Trim { at: position, step: STEP });
+        let trim = trims.entry(name.to_owned()).or_insert(Trim { at: position, step: STEP / 2 });
         if position < trim.at {
             return false;
         }
