@@ -51,6 +51,7 @@ async fn shared_suite(open: impl Fn() -> Arc<dyn Journal>) {
     a_change_is_decided_once(&open).await;
     followers_get_what_is_new(&open).await;
     trimming_loses_nothing_that_was_not_read(&open).await;
+    trimming_loses_nothing_that_is_written_meanwhile(&open).await;
 }
 
 async fn many_writers_lose_nothing(open: &impl Fn() -> Arc<dyn Journal>) {
@@ -145,6 +146,35 @@ async fn trimming_loses_nothing_that_was_not_read(open: &impl Fn() -> Arc<dyn Jo
     assert_eq!(writer.append(&trimmed, Some(600), record(601)).await.unwrap(), 601, "numbers go on");
     reader.trim(&trimmed, 601).await.unwrap();
     assert_eq!(open().append(&trimmed, Some(601), record(602)).await.unwrap(), 602);
+}
+
+async fn trimming_loses_nothing_that_is_written_meanwhile(open: &impl Fn() -> Arc<dyn Journal>) {
+    let busy = key("busy");
+    let text = "x".repeat(20_000);
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..4_u64 {
+        let (journal, busy, text) = (open(), busy.clone(), text.clone());
+        writers.spawn(async move {
+            for n in 0..100 {
+                let Record(mut lines) = record(writer * 100 + n);
+                lines[0].insert("x".into(), text.clone().into());
+                journal.append(&busy, None, Record(lines)).await.unwrap();
+            }
+        });
+    }
+    let (reader, mut at) = (open(), 0);
+    while at < 400 {
+        for found in reader.page(&busy, at, 50).await.unwrap() {
+            if let Found::Record(seq, _) = found {
+                assert_eq!(seq, at + 1);
+                at = seq;
+            }
+        }
+        reader.trim(&busy, at).await.unwrap();
+        tokio::task::yield_now().await;
+    }
+    writers.join_all().await;
+    assert_eq!(reader.read(&busy, 400).await.unwrap(), []);
 }
 
 // proves: M1
