@@ -20,7 +20,14 @@ const DRAIN: Duration = Duration::from_mins(2);
 /// A process with what it has printed.
 struct Process {
     child: Child,
-    lines: JoinHandle<Vec<String>>,
+    lines: Option<JoinHandle<Vec<String>>>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 impl Process {
@@ -36,14 +43,14 @@ impl Process {
             }
             lines
         };
-        Self { child, lines: std::thread::spawn(move || whole(out)) }
+        Self { child, lines: Some(std::thread::spawn(move || whole(out))) }
     }
 
     fn kill(mut self) -> Vec<String> {
         assert!(self.child.try_wait().unwrap().is_none(), "it ended by itself");
         self.child.kill().unwrap();
         self.child.wait().unwrap();
-        self.lines.join().unwrap()
+        self.lines.take().unwrap().join().unwrap()
     }
 }
 
