@@ -1,3 +1,5 @@
+//! Followers are woken by what changes, soon, and by nothing else.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::io::Write as _;
