@@ -10,6 +10,8 @@ use super::lines::{Numbers, numbers, stamp};
 
 /// How much is read at once; more where a line is longer.
 const CHUNK: u64 = 1 << 12;
+/// How near to a place it pays to halve no more.
+const NEAR: u32 = 1 << 15;
 /// The most bytes that the end of a line of ours takes: the key, the number, and what is around them.
 const STAMP: usize = 40;
 
@@ -41,7 +43,7 @@ pub(super) fn last_or_more(file: &File, size: u64) -> io::Result<Numbers> {
 
 /// The offset behind the last record whose number is `upto` at most; 0 where there is none.
 pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
-    let mut lines = Backwards::new(file, size);
+    let mut lines = Backwards::new(file, later(file, size, upto)?);
     while let Some(line) = lines.previous()? {
         // Most lines are passed over by their last bytes; the one that counts is read whole.
         if stamp(line.bytes()).is_some_and(|seq| seq > upto) || !line.is_whole {
@@ -53,6 +55,30 @@ pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
         }
     }
     Ok(0)
+}
+
+/// The end of a line behind the place where `upto` ends, not far behind it: halves what it looks at, as numbers ascend.
+/// A damaged line can mislead it to a place before that one, from where more is read than is new, but nothing is missed.
+fn later(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
+    let (mut low, mut high) = (0, size);
+    let mut bytes = vec![0; 2 * NEAR as usize];
+    while high - low > 4 * u64::from(NEAR) {
+        let middle = low + (high - low) / 2;
+        file.read_exact_at(&mut bytes, middle)?;
+        let mut end = middle;
+        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
+        // The first line may be the rest of one; its end counts all the same.
+        let stamped = lines.find_map(|line| {
+            end += line.len() as u64;
+            stamp(line)
+        });
+        match stamped {
+            Some(seq) if seq > upto => high = end,
+            Some(_) => low = middle,
+            None => break,
+        }
+    }
+    Ok(high)
 }
 
 /// Whether the line that ends at `offset` is the end of record `seq`. It holds for any file whose content is that, so
@@ -168,6 +194,24 @@ mod tests {
             let damaged = text.contains('\0');
             assert_eq!(more, Numbers { whole: if damaged { 9 } else { whole }, begun }, "{text}");
         }
+    }
+
+    // proves: M1
+    #[test]
+    fn a_place_in_a_large_file_is_found_whatever_damaged_lines_say() {
+        let line = |seq: u64| format!("{{\"a\":\"{}\",\"troupeSeq\":{seq}}}\n", "y".repeat(900));
+        let odd = ["\0,\"troupeSeq\":1}\n", "\0,\"troupeSeq\":9999}\n", "{\"foreign\":1}\n"];
+        let (mut text, mut ends) = (String::new(), vec![0]);
+        for seq in 1..=2_000 {
+            text += &line(seq);
+            ends.push(text.len() as u64);
+            text += odd[usize::try_from(seq).unwrap() % 3];
+        }
+        let (file, size) = file(&text);
+        for seq in [0, 1, 2, 500, 999, 1_000, 1_001, 1_500, 1_999, 2_000] {
+            assert_eq!(behind(&file, size, seq).unwrap(), ends[usize::try_from(seq).unwrap()], "{seq}");
+        }
+        assert!(later(&file, size, 1_000).unwrap() < size, "it looks at less than all");
     }
 
     // proves: M1
