@@ -12,12 +12,12 @@ use std::time::Duration;
 use troupe_core::ports::journal::{Journal, JournalError, Key};
 use troupe_core::team::slug;
 
-use crate::journal::{FileJournal, Locking};
+use crate::journal::{FileJournal, Follow, Locking, Watch};
 use mailbox::{ArrayMail, JournalMail, Mailbox};
 use members::Membership;
 
 /// How long an append waits for the lock of a file.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
+const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// Why something of a team was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +28,16 @@ pub enum TeamError {
         /// What was asked for.
         name: String,
         /// What there is.
+        known: Vec<String>,
+    },
+    /// No such member.
+    #[error("there is no `{name}` in the team {team}; there are: {}", .known.join(", "))]
+    NoMember {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        team: String,
+        /// Who there is.
         known: Vec<String>,
     },
     /// A name without a letter or digit.
@@ -74,6 +84,7 @@ impl TeamError {
 pub struct Teams {
     home: PathBuf,
     journal: Arc<dyn Journal>,
+    watch: Watch,
 }
 
 /// One team: its parts, each by what keeps it.
@@ -86,18 +97,24 @@ pub struct TeamPlace {
     /// Who is in it.
     pub members: Arc<Membership>,
     journal: Arc<dyn Journal>,
+    watch: Watch,
 }
 
 impl Teams {
     /// The teams below `home`, the folder that holds `projects/`.
     pub fn new(home: PathBuf) -> Self {
         let journal = Arc::new(FileJournal::new(home.clone(), Locking::Shared(LOCK_WAIT)));
-        Self { home, journal }
+        Self { home, journal, watch: Watch::default() }
     }
 
     /// The journals that they stand on.
     pub fn journal(&self) -> Arc<dyn Journal> {
         self.journal.clone()
+    }
+
+    /// The watches on their files.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
     }
 
     /// The names of all teams on disk, sorted.
@@ -135,7 +152,8 @@ impl Teams {
         let key = Key::new(format!("teams/{slug}/members")).ok_or_else(wrong)?;
         let members = Membership::new(self.journal.clone(), key, folder.join("config.json"));
         let members = Arc::new(members);
-        Ok(TeamPlace { name: slug, folder, members, journal: self.journal.clone() })
+        let (journal, watch) = (self.journal.clone(), self.watch.clone());
+        Ok(TeamPlace { name: slug, folder, members, journal, watch })
     }
 
     /// A team that exists.
@@ -156,8 +174,30 @@ impl TeamPlace {
     pub fn mail(&self, array: bool) -> Arc<dyn Mailbox> {
         let inboxes = self.folder.join("inboxes");
         if array {
-            return Arc::new(ArrayMail::new(inboxes));
+            return Arc::new(ArrayMail::new(inboxes, self.watch.clone()));
         }
-        Arc::new(JournalMail::new(self.journal.clone(), format!("teams/{}/inboxes", self.name), inboxes))
+        let prefix = format!("teams/{}/inboxes", self.name);
+        Arc::new(JournalMail::new(self.journal.clone(), prefix, inboxes, self.watch.clone()))
+    }
+
+    /// Waits for changes of the membership.
+    pub fn follow(&self) -> Follow {
+        self.watch.follow(&self.folder.join("members.jsonl"))
+    }
+
+    /// The member that a message to `name` is for. There is no mailbox for anybody else (F047).
+    ///
+    /// # Errors
+    /// [`TeamError::NoMember`] with the names that exist; [`TeamError::Unknown`] where there is no such team.
+    pub async fn recipient(&self, name: &str) -> Result<String, TeamError> {
+        let Some(team) = self.members.load().await? else {
+            return Err(TeamError::Unknown { name: self.name.clone(), known: Vec::new() });
+        };
+        let member = team.member(name).filter(|_| !name.is_empty()).map(|member| member.name.clone());
+        member.ok_or_else(|| TeamError::NoMember {
+            name: name.to_owned(),
+            team: self.name.clone(),
+            known: team.names(),
+        })
     }
 }

@@ -2,16 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use troupe_core::team::Message;
 
 use super::TeamError;
 use super::mailbox::{Mailbox, Waiting};
+use crate::journal::Follow;
 use crate::store::{Lease, LeaseError};
 
-/// How often it looks without being told.
-const LOOK: Duration = Duration::from_secs(1);
+/// Most notes of damage that wait to be told.
+const NOTES: usize = 100;
 
 /// A member's hold on its mailbox. Dropped, it is free for another process, to which all that was not marked comes
 /// again.
@@ -20,6 +20,8 @@ pub struct Reader {
     name: String,
     taken: u64,
     ready: VecDeque<Waiting>,
+    damaged: Vec<String>,
+    arrivals: Follow,
     _lease: Option<Lease>,
 }
 
@@ -41,7 +43,9 @@ impl Reader {
             Err(LeaseError::Io { path, source }) => return Err(TeamError::io("make", &path)(source)),
         };
         let name = name.to_owned();
-        Ok(Self { mailbox, name, taken: 0, ready: VecDeque::new(), _lease: lease })
+        let arrivals = mailbox.follow(&name);
+        let (ready, damaged) = (VecDeque::new(), Vec::new());
+        Ok(Self { mailbox, name, taken: 0, ready, damaged, arrivals, _lease: lease })
     }
 
     /// Waits for the next message. Nothing is lost when the wait is dropped.
@@ -50,19 +54,33 @@ impl Reader {
     /// When the mailbox can't be read; the next try may succeed.
     pub async fn next(&mut self) -> Result<Waiting, TeamError> {
         loop {
-            if let Some(waiting) = self.ready.pop_front() {
-                self.taken = waiting.position;
-                return Ok(waiting);
+            if let Some(position) = self.ready.front().map(|waiting| waiting.position) {
+                if let Err(error) = self.mailbox.take(&self.name, position).await {
+                    tracing::warn!(mailbox = %self.name, %error, "that a message was taken will not be shown");
+                }
+                self.taken = position;
+                if let Some(waiting) = self.ready.pop_front() {
+                    return Ok(waiting);
+                }
             }
             let unread = self.mailbox.unread(&self.name, self.taken).await?;
-            for line in &unread.damaged {
+            for line in unread.damaged {
                 tracing::warn!(mailbox = %self.name, line, "a damaged line was passed over");
+                if self.damaged.len() < NOTES {
+                    self.damaged.push(line);
+                }
             }
             self.ready.extend(unread.waiting);
             if self.ready.is_empty() {
-                tokio::time::sleep(LOOK).await;
+                self.arrivals.changed().await;
             }
         }
+    }
+
+    /// What could not be read since this was asked last, for the person: the beginnings of lines, or what was done about a
+    /// file.
+    pub fn damaged(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.damaged)
     }
 
     /// Marks a message, and all before it, as read: it stands in the transcript, or is handled.

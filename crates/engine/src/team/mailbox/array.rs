@@ -1,75 +1,69 @@
-//! A mailbox as other programs have it: one JSON array in a file, rewritten whole, under a lock file beside it.
+//! A mailbox as other programs have it: one JSON array in a file, rewritten whole, under a lock beside it.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 use troupe_core::BoxFuture;
 use troupe_core::team::{Kind, Message};
 
-use super::{Mailbox, Unread, Waiting};
-use crate::store::private;
+use super::array_file::ArrayFile;
+use super::position::Position;
+use super::{Kept, Mailbox, PAGE, Unread, Waiting};
+use crate::journal::{Follow, Watch};
 use crate::team::TeamError;
-
-/// How often the lock is tried, and the longest pause; they grow from a twentieth of it (M1).
-const TRIES: u32 = 10;
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// Mailboxes as arrays.
 pub struct ArrayMail {
     folder: PathBuf,
+    watch: Watch,
+    handed: Mutex<HashMap<String, Handed>>,
+}
+
+/// What was handed out of one mailbox and not marked yet. Entries have no numbers, and other programs may drop some, so
+/// numbers are given here, and hold as long as this lives.
+#[derive(Default)]
+struct Handed {
+    last: u64,
+    /// By the message's id.
+    positions: HashMap<String, u64>,
+    taken: u64,
+    /// The damaged entries that were told.
+    told: HashSet<String>,
 }
 
 impl ArrayMail {
     /// Mailboxes in a folder.
-    pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+    pub fn new(folder: PathBuf, watch: Watch) -> Self {
+        Self { folder, watch, handed: Mutex::default() }
     }
 
-    fn checked(&self, name: &str) -> Result<PathBuf, TeamError> {
+    fn array(&self, name: &str) -> Result<ArrayFile, TeamError> {
         let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\0']);
-        if plain { Ok(self.file(name)) } else { Err(TeamError::Name(name.to_owned())) }
+        if plain { Ok(ArrayFile::new(self.file(name))) } else { Err(TeamError::Name(name.to_owned())) }
     }
 
-    async fn locked(&self, name: &str) -> Result<File, TeamError> {
-        let path = self.folder.join(format!("{name}.json.lock"));
-        private::folder(&self.folder).map_err(TeamError::io("make folder", &self.folder))?;
-        let open = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-        let file = open.map_err(TeamError::io("open", &path))?;
-        for attempt in 1..=TRIES {
-            match file.try_lock() {
-                Ok(()) => return Ok(file),
-                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE / TRIES * attempt).await,
-                Err(TryLockError::Error(error)) => return Err(TeamError::io("lock", &path)(error)),
-            }
-        }
-        let busy = std::io::Error::new(std::io::ErrorKind::WouldBlock, "it is locked by another process");
-        Err(TeamError::io("lock", &path)(busy))
+    fn position_file(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{name}.position.json"))
     }
 
-    fn read(&self, name: &str) -> Result<Vec<Value>, TeamError> {
-        let path = self.checked(name)?;
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| TeamError::io("read", &path)(std::io::Error::other(error))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(TeamError::io("read", &path)(error)),
-        }
+    fn handed(&self) -> MutexGuard<'_, HashMap<String, Handed>> {
+        self.handed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn rewrite(
-        &self,
-        name: &str,
-        change: impl FnOnce(&mut Vec<Value>) + Send,
-    ) -> Result<(), TeamError> {
-        let path = self.checked(name)?;
-        let _lock = self.locked(name).await?;
-        let mut array = self.read(name)?;
-        change(&mut array);
-        let bytes = serde_json::to_vec_pretty(&array)
-            .map_err(|error| TeamError::io("write", &path)(std::io::Error::other(error)))?;
-        private::write(&path, &bytes).map_err(TeamError::io("write", &path))
+    /// Writes down what is taken and not read, for those who look.
+    fn show_taken(&self, name: &str) -> Result<(), TeamError> {
+        let mut ids: Vec<(u64, String)> = {
+            let handed = self.handed();
+            let Some(handed) = handed.get(name) else { return Ok(()) };
+            let taken = handed.positions.iter().filter(|(_, position)| **position <= handed.taken);
+            taken.map(|(id, position)| (*position, id.clone())).collect()
+        };
+        ids.sort_unstable();
+        let ids = ids.into_iter().map(|(_, id)| id).collect();
+        Position { ids, ..Position::default() }.store(&self.position_file(name))
     }
 }
 
@@ -89,47 +83,143 @@ fn entry(message: &Message) -> Value {
     entry
 }
 
-fn message(to: &str, index: usize, entry: &Value) -> Option<Message> {
-    let field = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
-    let text = field("text")?;
-    let from = field("from")?;
-    let timestamp = field("timestamp").unwrap_or_default();
-    // Other programs give no id; place and time are as good as one in a file that only grows.
-    let id = field("id").unwrap_or_else(|| format!("{from}-{index}-{timestamp}"));
-    let kind = Kind::of_text(&text).unwrap_or_default();
-    let (color, summary) = (field("color"), field("summary"));
-    Some(Message { id, from, to: to.to_owned(), text, timestamp, color, summary, kind })
+fn is_read(entry: &Value) -> bool {
+    entry.get("read").and_then(Value::as_bool) == Some(true)
+}
+
+/// The messages of a file, with their entries; none of an entry that is no message.
+struct Messages<'a> {
+    to: &'a str,
+    entries: std::slice::Iter<'a, Value>,
+    /// How often the same was said before, by an entry without an id.
+    same: HashMap<String, usize>,
+}
+
+fn messages<'a>(to: &'a str, entries: &'a [Value]) -> Messages<'a> {
+    Messages { to, entries: entries.iter(), same: HashMap::new() }
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = (&'a Value, Option<Message>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let entry = self.entries.next()?;
+        Some((entry, self.message(entry)))
+    }
+}
+
+impl Messages<'_> {
+    fn message(&mut self, entry: &Value) -> Option<Message> {
+        let field = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
+        let (text, from) = (field("text")?, field("from")?);
+        let timestamp = field("timestamp").unwrap_or_default();
+        let id = field("id").unwrap_or_else(|| self.made_id(&from, &timestamp, &text));
+        let kind = Kind::of_text(&text).unwrap_or_default();
+        let (color, summary) = (field("color"), field("summary"));
+        Some(Message { id, from, to: self.to.to_owned(), text, timestamp, color, summary, kind })
+    }
+
+    /// Other programs give no ids. What is said, by whom and when, is as good as one, and a count where it was said twice.
+    fn made_id(&mut self, from: &str, timestamp: &str, text: &str) -> String {
+        let hash = Sha256::digest(text);
+        let hash = hash.iter().take(6).fold(String::new(), |hash, byte| format!("{hash}{byte:02x}"));
+        let id = format!("{from}-{timestamp}-{hash}");
+        let same = self.same.entry(id.clone()).or_default();
+        *same += 1;
+        if *same == 1 { id } else { format!("{id}-{same}") }
+    }
 }
 
 impl Mailbox for ArrayMail {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), TeamError>> {
-        Box::pin(self.rewrite(&message.to, |array| array.push(entry(message))))
+        Box::pin(async move {
+            self.array(&message.to)?.rewrite(|array| array.push(entry(message))).await?;
+            self.watch.nudge(&self.file(&message.to));
+            Ok(())
+        })
     }
 
     fn unread<'a>(&'a self, name: &'a str, after: u64) -> BoxFuture<'a, Result<Unread, TeamError>> {
         Box::pin(async move {
+            let file = self.array(name)?;
             let mut unread = Unread::default();
-            for (index, entry) in self.read(name)?.iter().enumerate() {
-                let position = index as u64 + 1;
-                if position <= after || entry.get("read").and_then(Value::as_bool) == Some(true) {
-                    continue;
+            let Some(entries) = file.read()?.entries else {
+                if let Some(aside) = file.set_aside().await? {
+                    unread.damaged.push(format!("the whole file, which is now {}", aside.display()));
                 }
-                match message(name, index, entry) {
-                    Some(message) => unread.waiting.push(Waiting { position, message }),
-                    None => unread.damaged.push(entry.to_string()),
+                return Ok(unread);
+            };
+            let mut all = self.handed();
+            let handed = all.entry(name.to_owned()).or_default();
+            let mut seen = HashSet::new();
+            for (entry, message) in messages(name, &entries).filter(|(entry, _)| !is_read(entry)) {
+                let Some(message) = message else {
+                    if handed.told.insert(entry.to_string()) {
+                        unread.damaged.push(entry.to_string());
+                    }
+                    continue;
+                };
+                let position = *handed.positions.entry(message.id.clone()).or_insert_with(|| {
+                    handed.last += 1;
+                    handed.last
+                });
+                if position > after && seen.insert(position) {
+                    unread.waiting.push(Waiting { position, message });
                 }
             }
+            unread.waiting.sort_by_key(|waiting| waiting.position);
+            unread.waiting.truncate(PAGE);
             Ok(unread)
         })
     }
 
     fn mark<'a>(&'a self, name: &'a str, position: u64) -> BoxFuture<'a, Result<(), TeamError>> {
-        Box::pin(self.rewrite(name, move |array| {
-            let count = usize::try_from(position).unwrap_or(usize::MAX);
-            for entry in array.iter_mut().take(count).filter(|entry| entry.is_object()) {
-                entry["read"] = json!(true);
+        Box::pin(async move {
+            let done: HashSet<String> = {
+                let handed = self.handed();
+                let positions = handed.get(name).into_iter().flat_map(|handed| &handed.positions);
+                positions.filter(|(_, at)| **at <= position).map(|(id, _)| id.clone()).collect()
+            };
+            if done.is_empty() {
+                return Ok(());
             }
-        }))
+            let set = |array: &mut Vec<Value>| {
+                let of = |message: Option<Message>| message.is_some_and(|message| done.contains(&message.id));
+                let read: Vec<bool> = messages(name, array).map(|(_, message)| of(message)).collect();
+                for (entry, _) in array.iter_mut().zip(read).filter(|(_, read)| *read) {
+                    entry["read"] = json!(true);
+                }
+            };
+            self.array(name)?.rewrite(set).await?;
+            if let Some(handed) = self.handed().get_mut(name) {
+                handed.positions.retain(|_, at| *at > position);
+            }
+            self.show_taken(name)
+        })
+    }
+
+    fn take<'a>(&'a self, name: &'a str, position: u64) -> BoxFuture<'a, Result<(), TeamError>> {
+        Box::pin(async move {
+            self.array(name)?;
+            self.handed().entry(name.to_owned()).or_default().taken = position;
+            self.show_taken(name)
+        })
+    }
+
+    fn kept<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<Kept>, TeamError>> {
+        Box::pin(async move {
+            let entries = self.array(name)?.read()?.entries.unwrap_or_default();
+            let taken: HashSet<String> = Position::load(&self.position_file(name)).ids.into_iter().collect();
+            let kept = messages(name, &entries).filter_map(|(entry, message)| {
+                let message = message?;
+                Some(Kept { read: is_read(entry), taken: taken.contains(&message.id), message })
+            });
+            Ok(kept.collect())
+        })
+    }
+
+    fn follow(&self, name: &str) -> Follow {
+        self.watch.follow(&self.file(name))
     }
 
     fn file(&self, name: &str) -> PathBuf {
