@@ -1,6 +1,8 @@
 //! The list of tasks that agents share: what is on it, which moves there are, and who hears of one. Pure; the engine
 //! keeps the journal. See `docs/design/teams.md`.
 
+mod adopt;
+mod door;
 mod moves;
 mod state;
 mod task;
@@ -13,6 +15,8 @@ mod properties;
 #[cfg(test)]
 mod told_tests;
 
+pub use adopt::adopt;
+pub use door::{Made, MoveError, Shown};
 pub use moves::{Changes, Move, New, Patch, Refused, Who, decide};
 pub use state::Board;
 pub use task::{Status, Task, TaskId};
