@@ -88,6 +88,16 @@ impl TaskList {
         Self { name, folder, folded: Folded::new(journal, key) }
     }
 
+    /// Whether anything was ever moved on it.
+    pub fn exists(&self) -> bool {
+        self.folder.join("board.jsonl").exists()
+    }
+
+    /// The file that a session holds which shares the list by its name, with what marks its owners.
+    pub fn holder(&self, mark: &str) -> PathBuf {
+        self.folder.join("sessions").join(format!("{mark}.lock"))
+    }
+
     /// The list as it is now. Files of another program, without a journal of ours, are a list.
     ///
     /// # Errors
@@ -247,7 +257,12 @@ fn settle(board: &Board, step: &Move, mover: &Mover<'_>) -> Result<(Changes, Vec
             take(&mut draft, &Move::Left { owner: owner.to_owned(), reason })?;
         }
     }
-    let about = take(&mut draft, step).map_err(|_| refused)?;
+    // It was read as it is now, before what was given back.
+    let again = match step.clone() {
+        Move::Update { id, patch, .. } => Move::Update { id, patch, expect: None },
+        step => step,
+    };
+    let about = take(&mut draft, &again).map_err(|_| refused)?;
     tasks.sort_by_key(|task| Some(task.id) != about);
     Ok((Changes { tasks, about }, all))
 }

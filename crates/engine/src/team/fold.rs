@@ -2,13 +2,18 @@
 //! folds what came and decides again, so that no move needs a lock of its own.
 
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use tokio::time::{Instant, sleep};
 use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
 
 use super::TeamError;
 
-/// How often a move is tried again when others were quicker.
-const TRIES: usize = 8;
+/// How long a move is tried again when others were quicker.
+const TRIED: Duration = Duration::from_secs(5);
+/// The pause before the first such try, in milliseconds; each is longer than the last, up to the longest.
+const PAUSE: u64 = 2;
+const LONGEST: u64 = 40;
 
 /// What records add up to.
 pub(crate) trait State: Clone + Default + Send + Sync {
@@ -61,13 +66,19 @@ impl<S: State> Folded<S> {
         what: &str,
         decide: impl Fn(&At<S>) -> Result<(Option<Record>, T), E>,
     ) -> Result<(T, Option<Seq>), E> {
-        for _ in 0..TRIES {
+        let until = Instant::now() + TRIED;
+        for n in 0_u64.. {
             let at = self.now().await?;
             let (record, decided) = decide(&at)?;
             let Some(record) = record else { return Ok((decided, None)) };
             match self.journal.append(&self.key, Some(at.seq), record).await {
                 Ok(seq) => return Ok((decided, Some(seq))),
-                Err(JournalError::Conflict { .. }) => {}
+                Err(JournalError::Conflict { .. }) if Instant::now() < until => {
+                    // Processes that conflicted once do not wait in step.
+                    let odd = u64::from(std::process::id()) % 7;
+                    sleep(Duration::from_millis((n * (PAUSE + odd)).min(LONGEST))).await;
+                }
+                Err(JournalError::Conflict { .. }) => break,
                 Err(error) => return Err(TeamError::from(error).into()),
             }
         }
