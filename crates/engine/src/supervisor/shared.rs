@@ -24,7 +24,7 @@ use super::jobs::Jobs;
 use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
-use super::tasks::Tasks;
+use super::tasks::Lists;
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -52,7 +52,7 @@ pub(crate) struct Shared {
     pub(crate) questions: Questions,
     pub(crate) scratch: Scratch,
     /// The task list that its agents work on.
-    pub(crate) tasks: Tasks,
+    pub(crate) lists: Lists,
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
@@ -80,7 +80,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(parts: Parts, config: Config, session: SessionId) -> Arc<Self> {
         let place = &config.place;
-        let tasks = Tasks::new(&place.root, session.clone(), config.tasks.clone());
+        let lists = Lists::new(&place.root, session.clone(), config.tasks.clone());
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
             decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),
@@ -92,7 +92,7 @@ impl Shared {
             standing: Standing::new(&config.leave, &config.place),
             questions: Questions::default(),
             scratch: Scratch::default(),
-            tasks,
+            lists,
             told: Mutex::default(),
             directory: Directory::default(),
             warming: Arc::default(),

@@ -82,7 +82,8 @@ impl Play {
                 self.dead.borrow_mut().insert((*who).to_owned());
                 // Whoever sees it end gives its tasks back; a second one who does finds none.
                 let left = || Move::Left { owner: (*who).to_owned(), reason: "was killed".to_owned() };
-                let first = if self.sees_ends().await { self.make("lead", left()).await } else { Ok(Vec::new()) };
+                let first =
+                    if self.sees_ends().await { self.make("lead", left()).await } else { Ok(Vec::new()) };
                 if first.as_ref().is_ok_and(|tasks| !tasks.is_empty()) {
                     assert_eq!(self.make("lead", left()).await, Ok(Vec::new()));
                 }

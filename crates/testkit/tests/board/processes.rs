@@ -104,10 +104,13 @@ fn many_processes_do_each_task_once_and_in_a_legal_order() {
     fill(home.path(), &blockers);
     let mut players = players(home.path(), count);
     players.iter_mut().for_each(|player| player.ask("work"));
-    let done: Vec<String> = players.iter_mut().flat_map(|player| {
-        let line = player.answer();
-        line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
-    }).collect();
+    let done: Vec<String> = players
+        .iter_mut()
+        .flat_map(|player| {
+            let line = player.answer();
+            line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
     assert_eq!(done.len(), blockers.len());
     assert_eq!(done.iter().collect::<BTreeSet<_>>().len(), blockers.len());
 
@@ -120,7 +123,11 @@ fn many_processes_do_each_task_once_and_in_a_legal_order() {
         let status = line["task"]["status"].as_str().unwrap().to_owned();
         if status == "in_progress" {
             for on in &blockers[usize::try_from(id).unwrap() - 1] {
-                assert_eq!(states[on].last().map(String::as_str), Some("completed"), "{id} began before {on} was done");
+                assert_eq!(
+                    states[on].last().map(String::as_str),
+                    Some("completed"),
+                    "{id} began before {on} was done"
+                );
             }
         }
         states.entry(id).or_default().push(status);

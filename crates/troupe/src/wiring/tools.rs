@@ -36,7 +36,8 @@ const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 /// request than TodoWrite, so they are there where agents work together, or where somebody asks for them.
 fn shares_tasks(run: &Run, env: &Env) -> bool {
     let flags = run.permissions.tools.iter().flatten().chain(&run.permissions.allowed_tools);
-    let mut named = flags.flat_map(|value| split(value)).map(|rule| rule.split('(').next().unwrap_or(rule).trim());
+    let mut named =
+        flags.flat_map(|value| split(value)).map(|rule| rule.split('(').next().unwrap_or(rule).trim());
     if named.any(|name| TASKS.contains(&name)) {
         return true;
     }

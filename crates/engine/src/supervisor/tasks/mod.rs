@@ -23,7 +23,7 @@ use crate::team::{TeamError, TeamPlace, Teams};
 const SHORT: usize = 8;
 
 /// The lists of a session: its own, one that it shares by a name, its team's.
-pub(crate) struct Tasks {
+pub(crate) struct Lists {
     teams: Teams,
     session: SessionId,
     /// The list's name, where several sessions share it.
@@ -56,7 +56,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Tasks {
+impl Lists {
     /// The lists below `root`, the folder that holds `projects/`.
     pub(crate) fn new(root: &Path, session: SessionId, by_name: Option<String>) -> Self {
         Self {

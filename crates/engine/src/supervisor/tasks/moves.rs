@@ -28,8 +28,8 @@ pub(super) struct Table {
 impl Table {
     /// The list of now, with its team.
     pub(super) async fn of(shared: &Shared) -> Result<Self, MoveError> {
-        let seat = shared.tasks.seat();
-        let list = shared.tasks.list().map_err(|error| failed(&error))?;
+        let seat = shared.lists.seat();
+        let list = shared.lists.list().map_err(|error| failed(&error))?;
         let team = team(seat.as_deref()).await?;
         Ok(Self { list, seat, team })
     }
@@ -113,7 +113,7 @@ pub(crate) async fn objects(shared: &Shared, moment: &Moment) -> Option<String> 
 
 /// The list that an agent works on.
 pub(crate) async fn shown(shared: &Shared) -> Result<Shown, MoveError> {
-    let list = shared.tasks.list().map_err(|error| failed(&error))?;
+    let list = shared.lists.list().map_err(|error| failed(&error))?;
     let board = list.load().await.map_err(|error| failed(&error))?;
     Ok(Shown { list: list.name.clone(), board })
 }
@@ -121,7 +121,7 @@ pub(crate) async fn shown(shared: &Shared) -> Result<Shown, MoveError> {
 /// Makes a move of an agent.
 pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> Result<Made, MoveError> {
     let table = Table::of(shared).await?;
-    shared.tasks.be_here(&table.list).await;
+    shared.lists.be_here(&table.list).await;
     let who = who(shared, agent);
     let step = named(shared, table.team.as_ref(), &who, step)?;
     table.make(shared, &who, &step, Some(&tell::main(shared))).await

@@ -6,7 +6,7 @@ use troupe_core::board::{Move, MoveError, Who};
 use troupe_core::ids::AgentId;
 use troupe_core::team::{LEAD, Team};
 
-use super::{Seat, Tasks};
+use super::{Lists, Seat};
 use crate::supervisor::Shared;
 use crate::team::alive::is_held;
 use crate::team::board::TaskList;
@@ -17,14 +17,14 @@ const MAIN: &str = "main";
 /// Whom an agent moves as. In a team, an agent that is no member moves as `ann/a1`, below its member.
 pub(super) fn who(shared: &Shared, agent: &AgentId) -> Who {
     let own = own_name(shared, agent);
-    let Some(seat) = shared.tasks.seat() else {
-        let name = shared.tasks.mark().map_or_else(|| own.clone(), |mark| format!("{own}@{mark}"));
+    let Some(seat) = shared.lists.seat() else {
+        let name = shared.lists.mark().map_or_else(|| own.clone(), |mark| format!("{own}@{mark}"));
         return Who { name, leads: agent.is_main() };
     };
     if agent.is_main() {
         return Who { name: seat.name.clone(), leads: seat.leads() };
     }
-    match shared.tasks.member(agent) {
+    match shared.lists.member(agent) {
         Some(name) => Who::member(name),
         None => Who::member(format!("{}/{own}", member_above(shared, agent, &seat))),
     }
@@ -44,7 +44,7 @@ fn member_above(shared: &Shared, agent: &AgentId, seat: &Seat) -> String {
     let parent =
         |agent: &AgentId| shared.directory.known(agent).and_then(|known| known.header.parent.clone());
     let above = std::iter::successors(parent(agent), parent);
-    above.filter_map(|agent| shared.tasks.member(&agent)).next().unwrap_or_else(|| seat.name.clone())
+    above.filter_map(|agent| shared.lists.member(&agent)).next().unwrap_or_else(|| seat.name.clone())
 }
 
 /// The team, where the list is one's.
@@ -83,7 +83,7 @@ fn resolved(shared: &Shared, team: Option<&Team>, who: &Who, name: &str) -> Resu
         });
         return found.ok_or_else(|| MoveError::Nobody { name: name.to_owned(), known: team.names() });
     }
-    let mark = shared.tasks.mark();
+    let mark = shared.lists.mark();
     let marked = |own: String| mark.as_ref().map_or_else(|| own.clone(), |mark| format!("{own}@{mark}"));
     if mark.is_some() && name.contains('@') {
         return Ok(name.to_owned());
@@ -116,7 +116,7 @@ pub(super) fn gone(
     };
     let ended = |lives: bool| (!lives).then(|| "has ended".to_owned());
     let Some((seat, team)) = team else {
-        return match (owner.rsplit_once('@'), shared.tasks.mark()) {
+        return match (owner.rsplit_once('@'), shared.lists.mark()) {
             (Some((name, mark)), Some(own)) if mark == own => ended(lives(name)),
             (Some((_, mark)), Some(_)) => {
                 (is_held(&list.holder(mark)) != Some(true)).then(|| "is gone".to_owned())
@@ -126,7 +126,7 @@ pub(super) fn gone(
     };
     let (member, below) =
         owner.split_once('/').map_or((owner, None), |(member, below)| (member, Some(below)));
-    let here = member == seat.name || shared.tasks.agent_of(member).is_some();
+    let here = member == seat.name || shared.lists.agent_of(member).is_some();
     match below {
         Some(below) if here => ended(lives(below)),
         None if member == seat.name => None,
@@ -134,7 +134,7 @@ pub(super) fn gone(
     }
 }
 
-impl Tasks {
+impl Lists {
     /// The agent of this process that stands as this owner.
     pub(super) fn agent(&self, shared: &Arc<Shared>, owner: &str) -> Option<AgentId> {
         let name = match (self.mark(), owner.rsplit_once('@')) {

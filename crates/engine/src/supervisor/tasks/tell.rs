@@ -64,7 +64,7 @@ fn message(shared: &Shared, id: String, who: &Who, telling: &Telling) -> Message
 
 /// Tells an agent of this session; one that is not here any more misses nothing.
 async fn prompt(shared: &Arc<Shared>, id: String, telling: &Telling) -> Result<(), String> {
-    let Some(row) = shared.tasks.agent(shared, &telling.to).and_then(|agent| shared.row(&agent)) else {
+    let Some(row) = shared.lists.agent(shared, &telling.to).and_then(|agent| shared.row(&agent)) else {
         return Ok(());
     };
     let prompt = Prompt {
@@ -80,7 +80,7 @@ async fn prompt(shared: &Arc<Shared>, id: String, telling: &Telling) -> Result<(
 
 /// Gives back the tasks of an agent that has ended; whoever started it is told.
 pub(crate) async fn ended(shared: &Arc<Shared>, row: &Row, envelope: &Envelope) {
-    if !shared.tasks.is_used() {
+    if !shared.lists.is_used() {
         return;
     }
     let above = row.header.parent.as_ref().map(|parent| who(shared, parent).name);
@@ -111,7 +111,7 @@ async fn give_back(shared: &Arc<Shared>, owner: &str, reason: &str, above: Optio
 
 /// Gives back what agents of an earlier process of this session left undone.
 pub(crate) async fn sweep(shared: &Arc<Shared>) {
-    if !shared.tasks.is_used() {
+    if !shared.lists.is_used() {
         return;
     }
     let Ok(table) = Table::of(shared).await else { return };
