@@ -57,15 +57,22 @@ pub fn told(
             about: about.clone(),
         }));
     }
-    let mut after = before.clone();
-    changed.iter().for_each(|task| after.apply(task.clone()));
     for task in changed {
         let old = before.task(task.id);
         all.extend(of_owner(old, task, who));
         all.extend(of_subscribers(old, task, who, listeners));
     }
-    all.extend(freed(before, &after, changed, who));
+    if changed.iter().any(is_over) {
+        let mut after = before.clone();
+        changed.iter().for_each(|task| after.apply(task.clone()));
+        all.extend(freed(before, &after, changed, who));
+    }
     all
+}
+
+/// Whether a task blocks nothing any more.
+fn is_over(task: &Task) -> bool {
+    matches!(task.status, Status::Completed | Status::Deleted)
 }
 
 /// A task was given to somebody, or taken away.
@@ -125,7 +132,7 @@ fn freed<'b>(
     changed: &'b [Task],
     who: &'b Who,
 ) -> impl Iterator<Item = Telling> + 'b {
-    let over = changed.iter().filter(|task| matches!(task.status, Status::Completed | Status::Deleted));
+    let over = changed.iter().filter(|task| is_over(task));
     let waiting = over.flat_map(|task| before.blocks(task.id)).filter_map(|id| after.task(id));
     waiting.filter_map(move |task| {
         let owner =

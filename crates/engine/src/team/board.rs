@@ -1,7 +1,7 @@
 //! A task list on disk, shared by processes: a journal of tasks as they are after each move, folded, with a file for
 //! each task beside it as other programs read them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::store::private;
 const FILE: u64 = 1 << 20;
 /// Most such files.
 const FILES: usize = 5_000;
-/// How often views are written again because somebody moved meanwhile.
-const LOOKS: usize = 4;
+/// How often views are written again because somebody moved the same tasks meanwhile.
+const LOOKS: usize = 32;
 
 /// A task list.
 pub struct TaskList {
@@ -61,7 +61,7 @@ pub struct Mover<'m> {
 
 #[derive(Clone, Default)]
 struct Kept {
-    board: Board,
+    board: Arc<Board>,
     /// The tasks of the last record.
     moved: Vec<TaskId>,
 }
@@ -70,7 +70,8 @@ impl State for Kept {
     fn take(&mut self, Record(lines): Record) {
         let tasks: Vec<Task> = lines.into_iter().filter_map(task).collect();
         self.moved = tasks.iter().map(|task| task.id).collect();
-        tasks.into_iter().for_each(|task| self.board.apply(task));
+        let board = Arc::make_mut(&mut self.board);
+        tasks.into_iter().for_each(|task| board.apply(task));
     }
 }
 
@@ -144,7 +145,7 @@ impl TaskList {
     /// The list at a position, and the same where it is another program's.
     fn board(&self, at: &At<Kept>) -> (Arc<Board>, Option<Arc<Board>>) {
         if at.seq > 0 {
-            return (Arc::new(at.state.board.clone()), None);
+            return (Arc::clone(&at.state.board), None);
         }
         let adopted = Arc::new(self.adopted());
         (Arc::clone(&adopted), Some(adopted))
@@ -165,8 +166,8 @@ impl TaskList {
         adopt(files.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()))
     }
 
-    /// Brings the views of what changed up to date, and looks again: who moved meanwhile may have written its own
-    /// before us. They are for other programs, so a failure is told and no more.
+    /// Brings the views of what changed up to date, and looks again until they are: who moved meanwhile may have written
+    /// its own before us, so that ours is the older one. They are for other programs, so a failure is told and no more.
     async fn show(&self, before: &Board, changes: &Changes, earlier: Vec<TaskId>) {
         let mut ids: BTreeSet<TaskId> = earlier.into_iter().collect();
         for task in &changes.tasks {
@@ -175,31 +176,39 @@ impl TaskList {
             ids.insert(task.id);
             ids.extend(old.symmetric_difference(&now));
         }
-        let mut seen = 0;
+        let mut written: BTreeMap<TaskId, Map<String, Value>> = BTreeMap::new();
         for _ in 0..LOOKS {
             let Ok(at) = self.folded.now().await else { return };
-            if at.seq == seen {
+            let board = &at.state.board;
+            let now = |id: &TaskId| board.task(*id).map(|task| view(board, task)).unwrap_or_default();
+            let behind: Vec<_> = ids
+                .iter()
+                .map(|id| (*id, now(id)))
+                .filter(|(id, now)| written.get(id) != Some(now))
+                .collect();
+            if behind.is_empty() {
                 return;
             }
-            seen = at.seq;
-            for id in &ids {
-                if let Err(error) = self.write(&at.state.board, *id) {
+            for (id, now) in behind {
+                if let Err(error) = self.write(id, &now) {
                     tracing::warn!(list = %self.name, task = %id, %error, "a task's view was not written");
                     return;
                 }
+                written.insert(id, now);
             }
         }
     }
 
-    fn write(&self, board: &Board, id: TaskId) -> std::io::Result<()> {
+    /// Writes a task's view; an empty one is that of a task that is not there.
+    fn write(&self, id: TaskId, view: &Map<String, Value>) -> std::io::Result<()> {
         let path = self.folder.join(format!("{id}.json"));
-        let Some(task) = board.task(id) else {
+        if view.is_empty() {
             return match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
             };
-        };
-        private::write(&path, &serde_json::to_vec_pretty(&view(board, task))?)
+        }
+        private::write(&path, &serde_json::to_vec_pretty(view)?)
     }
 }
 
@@ -241,6 +250,14 @@ fn settle(board: &Board, step: &Move, mover: &Mover<'_>) -> Result<(Changes, Vec
         (Refused::NoneFree { .. }, Move::ClaimNext) => board.owners().into_iter().collect(),
         _ => return Err(refused),
     };
+    let left = |owner: &&str| {
+        let reason = (mover.gone)(owner)?;
+        Some(Move::Left { owner: (*owner).to_owned(), reason })
+    };
+    let lefts: Vec<Move> = holders.iter().filter_map(left).collect();
+    if lefts.is_empty() {
+        return Err(refused);
+    }
     let (mut draft, mut tasks, mut all) = (board.clone(), Vec::<Task>::new(), Vec::new());
     let mut take = |draft: &mut Board, step: &Move| -> Result<Option<TaskId>, Refused> {
         let Changes { tasks: changed, about } = decide(draft, step, mover.who)?;
@@ -252,10 +269,8 @@ fn settle(board: &Board, step: &Move, mover: &Mover<'_>) -> Result<(Changes, Vec
         }
         Ok(about)
     };
-    for owner in holders {
-        if let Some(reason) = (mover.gone)(owner) {
-            take(&mut draft, &Move::Left { owner: owner.to_owned(), reason })?;
-        }
+    for left in &lefts {
+        take(&mut draft, left)?;
     }
     // It was read as it is now, before what was given back.
     let again = match step.clone() {

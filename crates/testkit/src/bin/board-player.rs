@@ -1,6 +1,6 @@
-//! A process that moves on a task list, for tests with many of them: `board-player HOME LIST NAME`, then a line of
-//! standard input for each move, and a line of standard output for what came of it. `claim N` claims a task, `work`
-//! claims and completes until all is done and says what it did, in order.
+//! A process that moves on task lists, for tests with many of them: `board-player HOME NAME`, then a line of standard
+//! input for each move, and a line of standard output for what came of it. `claim LIST` claims the list's task 7,
+//! `work LIST` claims and completes until all is done, and says what it did, in order.
 
 #![expect(clippy::print_stdout, reason = "what came of a move goes to the test")]
 #![expect(clippy::unwrap_used, reason = "a test's program fails by panicking")]
@@ -18,14 +18,16 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [home, list, name] = words.as_slice() else { panic!("board-player HOME LIST NAME") };
-    let list = Teams::new(home.into()).tasks(list).unwrap();
+    let [home, name] = words.as_slice() else { panic!("board-player HOME NAME") };
+    let teams = Teams::new(home.into());
     let who = Who::member(name.as_str());
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
-        let answer = match line.split_once(' ') {
-            Some(("claim", id)) => match make(&list, &who, &Move::Claim(id.parse().unwrap())).await {
+        let (word, list) = line.split_once(' ').unwrap();
+        let list = teams.tasks(list).unwrap();
+        let answer = match word {
+            "claim" => match make(&list, &who, &Move::Claim(TaskId(7))).await {
                 Ok(_) => "won".to_owned(),
                 Err(error) => error.to_string(),
             },

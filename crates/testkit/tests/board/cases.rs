@@ -1,6 +1,5 @@
 //! The cases of `coordination-cases.jsonl` (in `$TROUPE_CASES`, else `cases/`) whose store is `tasks`.
 
-use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +23,7 @@ fn cases() -> Vec<Value> {
 struct Play {
     _home: tempfile::TempDir,
     list: TaskList,
-    dead: RefCell<HashSet<String>>,
+    dead: HashSet<String>,
     /// The revision that `read` saw.
     read: Option<u64>,
     outcomes: Vec<Result<Vec<TaskId>, String>>,
@@ -36,11 +35,11 @@ impl Play {
         let home = tempfile::tempdir().unwrap();
         let list = Teams::new(home.path().to_owned()).tasks("case").unwrap();
         let (outcomes, told) = (Vec::new(), Vec::new());
-        Self { _home: home, list, dead: RefCell::default(), read: None, outcomes, told }
+        Self { _home: home, list, dead: HashSet::new(), read: None, outcomes, told }
     }
 
     async fn make(&mut self, who: &str, step: Move) -> Result<Vec<TaskId>, String> {
-        let gone = |owner: &str| self.dead.borrow().contains(owner).then(|| "was killed".to_owned());
+        let gone = |owner: &str| self.dead.contains(owner).then(|| "was killed".to_owned());
         let lead = Listener { name: "lead".into(), leads: true, ..Listener::default() };
         let mover = Mover { who: &Who::member(who), listeners: &[lead], gone: &gone, now_ms: 0 };
         let made = self.list.make(&step, &mover).await.map_err(|error| error.to_string())?;
@@ -79,7 +78,7 @@ impl Play {
                 self.make(who, Move::Claim(id(task))).await
             }
             [who, "killed"] | [who, "ends", ..] => {
-                self.dead.borrow_mut().insert((*who).to_owned());
+                self.dead.insert((*who).to_owned());
                 // Whoever sees it end gives its tasks back; a second one who does finds none.
                 let left = || Move::Left { owner: (*who).to_owned(), reason: "was killed".to_owned() };
                 let first =

@@ -54,7 +54,7 @@ async fn texts(session: &Session) -> (Vec<String>, Vec<String>) {
     (told, results)
 }
 
-const LEFT: &str = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call Agent description=work prompt=work name=ann\nreply\n  call TaskList\nreply \"done\"\nagent general-purpose\nreply\n  call TaskUpdate taskId=1 status=in_progress\nreply \"I stop here\"\n";
+const LEFT: &str = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call Agent description=work prompt=work name=ann\nreply\n  call TaskList\nreply \"done\"\nagent general-purpose\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"I stop here\"\n";
 
 // proves: K1, K3, F074
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn what_a_child_leaves_undone_is_given_back_and_whoever_started_it_is_told
 // proves: K3
 #[tokio::test]
 async fn a_hook_keeps_a_task_off_the_list_and_another_from_being_completed() {
-    let script = "agent main\nreply\n  call TaskCreate subject=bad description=x\nreply\n  call TaskCreate subject=good description=x\nreply\n  call TaskUpdate taskId=1 status=completed\nreply\n  call TaskUpdate taskId=1 status=in_progress\nreply \"done\"\n";
+    let script = "agent main\nreply\n  call TaskCreate subject=bad description=x\nreply\n  call TaskCreate subject=good description=x\nreply\n  call TaskUpdate taskId=\"1\" status=completed\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\n";
     let mut world = world(script);
     let keeper = Doorkeeper::new().objects(|moment| match moment {
         Moment::TaskCreated(task) => (task.subject == "bad").then(|| "say more".to_owned()),
@@ -95,7 +95,7 @@ async fn a_hook_keeps_a_task_off_the_list_and_another_from_being_completed() {
     session.close(CLOSE).await;
 }
 
-const MAIN: &str = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call TaskUpdate taskId=1 status=in_progress\nreply \"done\"\nreply\n  call TaskUpdate taskId=1 status=completed\nreply \"done\"\n";
+const MAIN: &str = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\nreply\n  call TaskUpdate taskId=\"1\" status=completed\nreply \"done\"\n";
 
 // proves: K1
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn sessions_that_share_a_list_by_name_take_over_only_from_one_that_is_gone
     turn(&one, 1, "go").await;
     assert_eq!(task(&one, 1).await.owner.as_deref(), Some("main@00000000"));
 
-    let script = "agent main\nreply\n  call TaskUpdate taskId=1 status=in_progress\nreply \"done\"\nreply\n  call TaskUpdate taskId=1 status=in_progress\nreply \"done\"\n";
+    let script = "agent main\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\n";
     let mut second = world(script);
     second.config.place.root.clone_from(&first.config.place.root);
     second.config.tasks = Some("shared".into());
@@ -156,7 +156,7 @@ async fn team(root: &std::path::Path) -> TeamPlace {
 // proves: K1, K3, T2
 #[tokio::test]
 async fn a_team_has_one_list_and_its_members_hear_of_it_by_mail() {
-    let script = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call TaskUpdate taskId=1 owner=Ann@blue\nreply\n  call TaskUpdate taskId=1 owner=bob\nreply \"done\"\n";
+    let script = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call TaskUpdate taskId=\"1\" owner=Ann@blue\nreply\n  call TaskUpdate taskId=\"1\" owner=bob\nreply \"done\"\n";
     let world = world(script);
     let place = team(&world.config.place.root).await;
     let session = open(&world, Start::New(session())).await;

@@ -76,6 +76,7 @@ fn resolved(shared: &Shared, team: Option<&Team>, who: &Who, name: &str) -> Resu
         return Ok(who.name.clone());
     }
     if let Some(team) = team {
+        let name = name.strip_suffix(&format!("@{}", team.name)).unwrap_or(name);
         let lead = [MAIN, "lead"].contains(&name).then_some(LEAD);
         let member = team.member(lead.unwrap_or_else(|| name.split('/').next().unwrap_or(name)));
         let found = member.map(|member| {
