@@ -34,7 +34,7 @@ const SHARES: &[(&str, usize)] = &[
 
 /// The shares of the tools that take the place of TodoWrite where agents share a list.
 const TASKS: &[(&str, usize)] =
-    &[("TaskCreate", 550), ("TaskGet", 230), ("TaskList", 300), ("TaskUpdate", 900)];
+    &[("TaskCreate", 550), ("TaskGet", 230), ("TaskList", 280), ("TaskUpdate", 830)];
 
 /// The schema words that inputs are checked against, and `description`.
 const KNOWN: &[&str] = &[

@@ -64,7 +64,9 @@ pub fn told(
     }
     if changed.iter().any(is_over) {
         let mut after = before.clone();
-        changed.iter().for_each(|task| after.apply(task.clone()));
+        for task in changed {
+            after.apply(task.clone());
+        }
         all.extend(freed(before, &after, changed, who));
     }
     all

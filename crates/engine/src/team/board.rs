@@ -71,7 +71,9 @@ impl State for Kept {
         let tasks: Vec<Task> = lines.into_iter().filter_map(task).collect();
         self.moved = tasks.iter().map(|task| task.id).collect();
         let board = Arc::make_mut(&mut self.board);
-        tasks.into_iter().for_each(|task| board.apply(task));
+        for task in tasks {
+            board.apply(task);
+        }
     }
 }
 

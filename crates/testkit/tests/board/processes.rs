@@ -76,7 +76,9 @@ pub(crate) fn claim_at_once(count: usize, rounds: u64) {
         }
         let mut players = players(home.path(), count);
         for round in 1..=rounds {
-            players.iter_mut().for_each(|player| player.ask(&format!("claim round-{round}")));
+            for player in &mut players {
+                player.ask(&format!("claim round-{round}"));
+            }
             let answers: Vec<String> = players.iter_mut().map(Player::answer).collect();
             let winners: Vec<usize> = (0..count).filter(|n| answers[*n] == "won").collect();
             let [winner] = winners.as_slice() else { panic!("round {round}: {answers:?}") };
@@ -104,7 +106,9 @@ fn many_processes_do_each_task_once_and_in_a_legal_order() {
         .collect();
     fill(home.path(), "race", &blockers);
     let mut players = players(home.path(), count);
-    players.iter_mut().for_each(|player| player.ask("work race"));
+    for player in &mut players {
+        player.ask("work race");
+    }
     let done: Vec<String> = players
         .iter_mut()
         .flat_map(|player| {

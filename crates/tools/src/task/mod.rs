@@ -13,6 +13,7 @@ pub use get::TaskGet;
 pub use list::TaskList;
 pub use update::TaskUpdate;
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -69,16 +70,17 @@ fn joined(ids: &[TaskId]) -> String {
 
 /// A task in a line.
 fn line(board: &Board, task: &Task) -> String {
+    // Writing to a string can't fail.
     let mut line = format!("{} [{}] {}", task.id, task.status.as_str(), task.subject);
     if let Some(owner) = &task.owner {
-        line += &format!(" ({owner})");
+        let _ = write!(line, " ({owner})");
     }
     let blockers = board.open_blockers(task);
     if !blockers.is_empty() {
-        line += &format!(" [blocked by {}]", joined(&blockers));
+        let _ = write!(line, " [blocked by {}]", joined(&blockers));
     }
     if let Some(note) = &task.note {
-        line += &format!(" [{note}]");
+        let _ = write!(line, " [{note}]");
     }
     visible(&line)
 }

@@ -1,5 +1,7 @@
 //! The tool that changes a task.
 
+use std::fmt::Write as _;
+
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use troupe_core::BoxFuture;
@@ -112,14 +114,15 @@ fn updated(made: &Made, id: TaskId, state: &AgentState) -> ToolOutput {
         ("metadata", before.metadata != after.metadata),
     ];
     let fields: Vec<&str> = differs.iter().filter(|(_, differs)| *differs).map(|(field, _)| *field).collect();
+    // Writing to a string can't fail.
     let mut text = format!("Task {id} ({}) is {}", after.subject, after.status.as_str());
     if let Some(owner) = after.owner.as_ref().filter(|_| after.status != Status::Deleted) {
-        text += &format!(", owner {owner}");
+        let _ = write!(text, ", owner {owner}");
     }
     text.push('.');
     let free = freed(made, id);
     if !free.is_empty() {
-        text += &format!(" Free now: {}.", joined(&free));
+        let _ = write!(text, " Free now: {}.", joined(&free));
     }
     let mut data = json!({"success": true, "taskId": id, "updatedFields": fields});
     if before.status != after.status {
@@ -131,7 +134,9 @@ fn updated(made: &Made, id: TaskId, state: &AgentState) -> ToolOutput {
 /// Tasks that waited for this one and wait for nothing any more.
 fn freed(made: &Made, id: TaskId) -> Vec<TaskId> {
     let mut after = (*made.before).clone();
-    made.changes.tasks.iter().for_each(|task| after.apply(task.clone()));
+    for task in &made.changes.tasks {
+        after.apply(task.clone());
+    }
     let free = |waiter: &TaskId| {
         let blocked = made.before.task(*waiter).is_some_and(|old| !made.before.open_blockers(old).is_empty());
         blocked && after.task(*waiter).is_some_and(|task| after.open_blockers(task).is_empty())

@@ -32,7 +32,7 @@ pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandbo
 /// The tools of the shared list.
 const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
 
-/// Whether agents share a list of tasks; else each has one of its own. The four tools take some 600 bytes more of each
+/// Whether agents share a list of tasks; else each has one of its own. The four tools take some 800 bytes more of each
 /// request than TodoWrite, so they are there where agents work together, or where somebody asks for them.
 fn shares_tasks(run: &Run, env: &Env) -> bool {
     let flags = run.permissions.tools.iter().flatten().chain(&run.permissions.allowed_tools);
@@ -133,7 +133,7 @@ mod tests {
             let words = ["troupe"].into_iter().chain(words.iter().copied());
             let run = crate::args::Cli::try_parse_from(words).map(|cli| cli.run);
             let vars = vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-            run.map(|run| shares_tasks(&run, &Env { vars, cwd: "/w".into(), home: None })).unwrap_or_default()
+            run.is_ok_and(|run| shares_tasks(&run, &Env { vars, cwd: "/w".into(), home: None }))
         };
         let teams = ("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1");
         assert!(!shares(&[], &[]));

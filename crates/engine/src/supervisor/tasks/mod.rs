@@ -128,7 +128,7 @@ impl Lists {
             match Lease::take(&list.holder(&mark)).await {
                 Ok(lease) => *here = Some(lease),
                 Err(error) => {
-                    tracing::warn!(%error, "other sessions will take this one's tasks for left behind")
+                    tracing::warn!(%error, "other sessions will take this one's tasks for left behind");
                 }
             }
         }

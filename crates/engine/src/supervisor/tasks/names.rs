@@ -43,8 +43,8 @@ fn own_name(shared: &Shared, agent: &AgentId) -> String {
 fn member_above(shared: &Shared, agent: &AgentId, seat: &Seat) -> String {
     let parent =
         |agent: &AgentId| shared.directory.known(agent).and_then(|known| known.header.parent.clone());
-    let above = std::iter::successors(parent(agent), parent);
-    above.filter_map(|agent| shared.lists.member(&agent)).next().unwrap_or_else(|| seat.name.clone())
+    let mut above = std::iter::successors(parent(agent), parent);
+    above.find_map(|agent| shared.lists.member(&agent)).unwrap_or_else(|| seat.name.clone())
 }
 
 /// The team, where the list is one's.
@@ -96,13 +96,11 @@ fn resolved(shared: &Shared, team: Option<&Team>, who: &Who, name: &str) -> Resu
         .iter()
         .zip(&known)
         .find(|(agent, own)| own.eq_ignore_ascii_case(plain) || agent.as_str() == plain);
-    match found {
-        Some((_, own)) => Ok(marked(own.clone())),
-        None => {
-            known.sort();
-            Err(MoveError::Nobody { name: name.to_owned(), known })
-        }
+    if let Some((_, own)) = found {
+        return Ok(marked(own.clone()));
     }
+    known.sort();
+    Err(MoveError::Nobody { name: name.to_owned(), known })
 }
 
 /// How an owner is gone; none for one that is there, or of whom nothing is known.
