@@ -8,6 +8,7 @@ pub mod access;
 pub mod agent_list;
 pub mod alias;
 pub mod block;
+pub mod board;
 pub mod budget;
 pub mod builtin;
 pub mod cache;

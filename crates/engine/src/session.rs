@@ -1,7 +1,9 @@
 //! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
 
+mod gate;
 mod jobs;
 mod steering;
+mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +18,6 @@ use troupe_core::ids::{AgentId, EntryId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
-use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::{Model, UnknownModel};
 use troupe_core::ports::tool::Tool;
@@ -25,6 +26,7 @@ use troupe_core::prompt::Instructions;
 pub use crate::contexts::{Contexts, ListedIn};
 pub use crate::definitions::{Definitions, GiveDefinitions, ReadCatalogue};
 pub use crate::models::Models;
+pub use gate::Gate;
 
 use crate::bus::Subscription;
 pub use crate::caching::{Caching, Forks};
@@ -92,6 +94,8 @@ pub struct Config {
     pub guards: Guards,
     /// What may run in the background.
     pub background: Background,
+    /// The task list that is shared by its name; none is the session's own.
+    pub tasks: Option<String>,
     /// Forks.
     pub forks: Forks,
     /// The provider's prompt cache.
@@ -172,25 +176,6 @@ impl Leave {
             (true, true) => By::Host,
             (true, false) => By::Person,
         }
-    }
-}
-
-/// A gatekeeper, and how long it may take.
-#[derive(Clone)]
-pub struct Gate {
-    /// The gatekeeper.
-    pub keeper: Arc<dyn Gatekeeper>,
-    /// After this it has failed, whatever limits it keeps itself.
-    pub ceiling: Duration,
-}
-
-impl Gate {
-    /// Longer than the handlers behind it get by default (600 s).
-    pub const CEILING: Duration = Duration::from_mins(11);
-
-    /// A gatekeeper with the usual ceiling.
-    pub fn of(keeper: Arc<dyn Gatekeeper>) -> Self {
-        Self { keeper, ceiling: Self::CEILING }
     }
 }
 
@@ -332,6 +317,7 @@ impl Session {
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
         background::tidy(&shared);
+        tasks::tidy(&shared);
         Ok(Self { shared, warnings, opened, _lease: lease })
     }
 

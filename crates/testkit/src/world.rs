@@ -135,6 +135,7 @@ impl World {
             background: Background::default(),
             forks: Forks::default(),
             cache: Caching::default(),
+            tasks: None,
             version: "0.0.0".to_owned(),
         };
         Self {

@@ -1,35 +1,42 @@
 //! Who is in a team: a journal of changes, folded, with the ecosystem's `config.json` as a view beside it.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+use troupe_core::ports::journal::{Journal, Key, Record};
 use troupe_core::team::{Change, Team};
 
 use super::TeamError;
+use super::fold::{At, Folded, State};
 use crate::store::private;
-
-/// How often a change is tried again when others were quicker.
-const TRIES: usize = 8;
 
 /// The membership of a team.
 pub struct Membership {
-    journal: Arc<dyn Journal>,
-    key: Key,
     view: PathBuf,
-    folded: Mutex<Folded>,
+    folded: Folded<Kept>,
 }
 
 #[derive(Clone, Default)]
-struct Folded {
-    at: Seq,
+struct Kept {
     team: Option<Team>,
+}
+
+impl State for Kept {
+    fn take(&mut self, Record(lines): Record) {
+        for change in lines.into_iter().filter_map(change) {
+            match (&mut self.team, change) {
+                (None, Change::Made { team }) => self.team = Some(*team),
+                (Some(team), change) => team.apply(change),
+                (None, _) => {}
+            }
+        }
+    }
 }
 
 impl Membership {
     pub(crate) fn new(journal: Arc<dyn Journal>, key: Key, view: PathBuf) -> Self {
-        Self { journal, key, view, folded: Mutex::default() }
+        Self { view, folded: Folded::new(journal, key) }
     }
 
     /// The team as it is now; none where there is none. A `config.json` of another program, without a journal of
@@ -38,8 +45,8 @@ impl Membership {
     /// # Errors
     /// When the journal can't be read.
     pub async fn load(&self) -> Result<Option<Team>, TeamError> {
-        let folded = self.fold().await?;
-        Ok(folded.team.or_else(|| if folded.at == 0 { self.adopted() } else { None }))
+        let at = self.folded.now().await?;
+        Ok(at.state.team.clone().or_else(|| self.adopted(&at)))
     }
 
     /// Decides on the team as it is and records what comes of it; decides again when somebody else was quicker.
@@ -50,57 +57,42 @@ impl Membership {
         &self,
         decide: impl Fn(Option<&Team>) -> Result<Vec<Change>, E>,
     ) -> Result<Option<Team>, E> {
-        for _ in 0..TRIES {
-            let folded = self.fold().await?;
-            let adopted = if folded.at == 0 && folded.team.is_none() { self.adopted() } else { None };
-            let now = folded.team.as_ref().or(adopted.as_ref());
-            let mut changes = decide(now)?;
-            if changes.is_empty() {
-                return Ok(now.cloned());
-            }
-            if let Some(team) = adopted {
-                changes.insert(0, Change::Made { team: Box::new(team) });
-            }
-            let record = Record(changes.iter().filter_map(object).collect());
-            match self.journal.append(&self.key, Some(folded.at), record).await {
-                Ok(_) => {
-                    let team = self.fold().await?.team;
-                    self.show(team.as_ref());
-                    return Ok(team);
-                }
-                Err(JournalError::Conflict { .. }) => {}
-                Err(error) => return Err(TeamError::from(error).into()),
-            }
+        let what = format!("the membership in {}", self.view.display());
+        let (now, seq) = self.folded.change(&what, |at| self.decided(at, &decide)).await?;
+        if seq.is_none() {
+            return Ok(now);
         }
-        Err(TeamError::Contended { what: format!("the membership in {}", self.view.display()) }.into())
+        let team = self.folded.now().await?.state.team.clone();
+        self.show(team.as_ref());
+        Ok(team)
     }
 
-    async fn fold(&self) -> Result<Folded, TeamError> {
-        let mut folded = self.folded.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        for found in self.journal.read(&self.key, folded.at).await? {
-            let Found::Record(seq, Record(lines)) = found else { continue };
-            folded.at = seq;
-            for change in lines.into_iter().filter_map(change) {
-                match (&mut folded.team, change) {
-                    (None, Change::Made { team }) => folded.team = Some(*team),
-                    (Some(team), change) => team.apply(change),
-                    (None, _) => {}
-                }
-            }
+    /// What is to be recorded, with the team before it.
+    fn decided<E>(
+        &self,
+        at: &At<Kept>,
+        decide: impl Fn(Option<&Team>) -> Result<Vec<Change>, E>,
+    ) -> Result<(Option<Record>, Option<Team>), E> {
+        let adopted = self.adopted(at);
+        let now = at.state.team.as_ref().or(adopted.as_ref());
+        let changes = decide(now)?;
+        let before = now.cloned();
+        if changes.is_empty() {
+            return Ok((None, before));
         }
-        let mut known = self.folded.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if known.at < folded.at {
-            *known = folded.clone();
-        }
-        Ok(folded)
+        let first = adopted.map(|team| Change::Made { team: Box::new(team) });
+        Ok((Some(Record(first.iter().chain(&changes).filter_map(object).collect())), before))
     }
 
-    /// What another program's file says.
-    fn adopted(&self) -> Option<Team> {
+    /// What another program's file says, where there is no journal of ours.
+    fn adopted(&self, at: &At<Kept>) -> Option<Team> {
+        if at.seq > 0 {
+            return None;
+        }
         let text = std::fs::read(&self.view).ok()?;
         let mut team: Team = serde_json::from_slice(&text).ok()?;
         if team.name.is_empty() {
-            team.name = self.view.parent()?.file_name()?.to_str()?.to_owned();
+            self.view.parent()?.file_name()?.to_str()?.clone_into(&mut team.name);
         }
         Some(team)
     }

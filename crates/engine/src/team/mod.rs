@@ -1,6 +1,9 @@
-//! Teams on disk, shared by processes: who is in one ([`members`]), what waits for each ([`mailbox`]). Rules and
+//! Teams on disk, shared by processes: who is in one ([`members`]), what waits for each ([`mailbox`]), what is to be done ([`board`]). Rules and
 //! shapes are in `troupe_core::team`; see `docs/design/teams.md`.
 
+pub mod alive;
+pub mod board;
+mod fold;
 pub mod mailbox;
 pub mod members;
 pub mod reader;
@@ -13,11 +16,15 @@ use troupe_core::ports::journal::{Journal, JournalError, Key};
 use troupe_core::team::slug;
 
 use crate::journal::{FileJournal, Follow, Locking, Watch};
+use board::TaskList;
 use mailbox::{ArrayMail, JournalMail, Mailbox};
 use members::Membership;
 
 /// How long an append waits for the lock of a file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// Most characters of a task list's name.
+const LONGEST: usize = 64;
 
 /// Why something of a team was not read or written.
 #[derive(Debug, thiserror::Error)]
@@ -154,6 +161,21 @@ impl Teams {
         let members = Arc::new(members);
         let (journal, watch) = (self.journal.clone(), self.watch.clone());
         Ok(TeamPlace { name: slug, folder, members, journal, watch })
+    }
+
+    /// The task list of this name: a team's, a session's, or one that several share by it. Letters, digits, `-` and `_`
+    /// of the name are kept, so that other programs find the same folder.
+    ///
+    /// # Errors
+    /// [`TeamError::Name`].
+    pub fn tasks(&self, name: &str) -> Result<TaskList, TeamError> {
+        let plain = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
+        let folder: String = name.trim().chars().map(plain).take(LONGEST).collect();
+        let key =
+            Key::new(format!("tasks/{folder}/board")).filter(|_| folder.contains(char::is_alphanumeric));
+        let key = key.ok_or_else(|| TeamError::Name(name.to_owned()))?;
+        let path = self.home.join("tasks").join(&folder);
+        Ok(TaskList::new(self.journal.clone(), key, folder, path))
     }
 
     /// A team that exists.

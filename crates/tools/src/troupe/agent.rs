@@ -35,11 +35,13 @@ pub struct AgentOptions {
     pub background: bool,
     /// Whether they do where the call doesn't say.
     pub by_default: bool,
+    /// Whether they share a list of tasks; else each has a list of its own.
+    pub tasks: bool,
 }
 
 impl Default for AgentOptions {
     fn default() -> Self {
-        Self { background: true, by_default: false }
+        Self { background: true, by_default: false, tasks: false }
     }
 }
 

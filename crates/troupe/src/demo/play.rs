@@ -200,6 +200,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        tasks: None,
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

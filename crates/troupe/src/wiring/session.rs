@@ -138,7 +138,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
     options.product.sandbox = sandbox.state;
-    let builtin = tools::builtin(&env, &settings, sandbox.sandboxing);
+    let builtin = tools::builtin(run, &env, &settings, sandbox.sandboxing);
     tools::tell_unknown(run.permissions.tools.as_deref(), &builtin);
     let parts = Parts {
         model,
@@ -183,6 +183,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         background: background(&env, &settings),
         forks: cache::forks(&env, headless),
         cache: cache::caching(&env, headless),
+        tasks: env.text(&var::TASK_LIST_ID).map(str::to_owned),
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

@@ -226,6 +226,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        tasks: None,
         version: "0.1.0".into(),
     }
 }
