@@ -9,6 +9,7 @@ pub mod plan;
 pub mod question;
 pub mod search;
 pub mod shell;
+pub mod team;
 pub mod todo;
 pub mod troupe;
 

@@ -8,6 +8,7 @@ pub use crate::job::Job;
 use crate::mail::{Correspondent, Mail, MailError, Receipt};
 use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
+use crate::ports::teams::Teams;
 use crate::ports::tool::Place;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
@@ -272,6 +273,11 @@ pub trait Supervisor: Send + Sync {
     /// The agents that `me` can write to, those that have ended included.
     fn correspondents(&self, _me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
         Box::pin(async { Vec::new() })
+    }
+
+    /// The teams; none where they are off.
+    fn teams(&self) -> Option<&dyn Teams> {
+        None
     }
 
     /// Whether an agent for which no type is named is a fork, in the background unless the call is to wait (A3).

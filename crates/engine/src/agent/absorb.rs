@@ -38,6 +38,7 @@ impl Actor {
                 self.record(Body::User { blocks: [words].into(), from, cause: None, starts_turn: false })
                     .await?;
             }
+            let read = prompt.id.clone();
             let body = Body::User {
                 blocks: initial.into_iter().chain(prompt.blocks).collect(),
                 from: prompt.from,
@@ -47,7 +48,9 @@ impl Actor {
             // One that was read before begins nothing.
             if self.record(body).await?.is_some() && begins {
                 self.begin_run();
+                self.say_active().await;
             }
+            self.say_read(&read);
         }
         Ok(())
     }

@@ -26,7 +26,6 @@ const NOT_YET: &[&str] = &[
     "AUTO_DREAM",
     "AGENT_TRIGGERS",
     "AGENT_MEMORY_SNAPSHOT",
-    "AGENT_TEAMS",
     "TEAM_NAME",
     "AGENT_NAME",
     "AGENT_ID",

@@ -24,6 +24,7 @@ use super::jobs::Jobs;
 use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
+use super::team::Seats;
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -53,6 +54,8 @@ pub(crate) struct Shared {
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
+    /// Who is in a team.
+    pub(crate) seats: Seats,
     /// First requests of agents that started together.
     pub(crate) warming: Arc<Warming>,
     /// The agent definitions as they were last looked at.
@@ -90,6 +93,7 @@ impl Shared {
             scratch: Scratch::default(),
             told: Mutex::default(),
             directory: Directory::default(),
+            seats: Seats::default(),
             warming: Arc::default(),
             definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),

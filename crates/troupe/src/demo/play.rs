@@ -200,6 +200,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        teams: troupe_engine::session::Teamwork::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

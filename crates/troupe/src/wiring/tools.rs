@@ -24,6 +24,9 @@ pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Ve
     let agents = AgentOptions { background: options.background, by_default };
     let mut tools = troupe_tools::builtin_with(options, agents);
     tools.push(Arc::new(Docs::new()));
+    if is_on(env, &var::AGENT_TEAMS, false) {
+        tools.extend(troupe_tools::team::tools());
+    }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools
 }
