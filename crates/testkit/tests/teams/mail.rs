@@ -95,17 +95,19 @@ async fn mail_waits_while_the_provider_fails_and_comes_in_order() {
         "agent main\n\
          reply\n  call TeamCreate team_name=blue\n\
          reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
-         reply\n  call SendMessage to=ann message=m1 summary=1\n\
-         \x20 call SendMessage to=ann message=m2 summary=2\n\
-         \x20 call SendMessage to=ann message=m3 summary=3\n\
+         reply\n  gate send\n  call SendMessage to=ann message=m1 summary=hi\n\
+         \x20 call SendMessage to=ann message=m2 summary=hi\n\
+         \x20 call SendMessage to=ann message=m3 summary=hi\n\
          reply \"sent\"\n\
          agent general-purpose\n\
-         reply\n  gate fail\n  error 400 \"broken\"\n  text \"well again\"\n\
+         reply\n  gate fail\n  cut 0\n  text \"well again\"\n\
          reply \"ok\"\nreply \"ok\"\n",
     );
     let session = world.start().await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
+    model.reached("fail").await;
+    model.release("send");
     lead_says(&mut events, "sent").await;
     eventually("all wait", async || session.waiting(&member("ann")).len() == 3).await;
     assert_eq!(position(&world, "ann"), 0, "shown undelivered");

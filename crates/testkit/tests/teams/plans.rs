@@ -1,7 +1,7 @@
 //! Members whose plans the lead approves.
 
 use troupe_core::policy::Mode;
-use troupe_testkit::reading::{close, data, entries, entries_of, mails};
+use troupe_testkit::reading::{close, data, entries, entries_of, mails, results};
 use troupe_testkit::world::say;
 
 use super::stage::{lead_says, member, playing, quiet};
@@ -22,7 +22,7 @@ async fn a_plan_waits_for_the_lead_and_its_answer_sets_the_mode() {
          reply \"yes\"\n\
          reply \"fine\"\n\
          agent general-purpose\n\
-         reply\n  call ExitPlanMode plan=\"paint it red\"\n\
+         reply\n  gate first\n  call ExitPlanMode plan=\"paint it red\"\n\
          reply\n  expect \"not red\"\n  gate second\n  call ExitPlanMode plan=\"paint it blue\"\n\
          reply\n  expect \"Your plan is approved\"\n  call Write file_path=wall.txt content=blue\n\
          reply \"painted\"\n",
@@ -30,6 +30,8 @@ async fn a_plan_waits_for_the_lead_and_its_answer_sets_the_mode() {
     let session = world.start().await;
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
+    lead_says(&mut events, "made").await;
+    model.release("first");
     lead_says(&mut events, "no").await;
     let spawned = data(&entries(&session).await);
     assert_eq!(spawned[1]["plan_mode_required"], true);
@@ -39,8 +41,8 @@ async fn a_plan_waits_for_the_lead_and_its_answer_sets_the_mode() {
     model.release("second");
     lead_says(&mut events, "yes").await;
     quiet(&session).await;
-    assert_eq!(world.read("wall.txt"), "blue");
     let read = entries_of(&session, &member("ann")).await;
+    assert_eq!(world.read("wall.txt"), "blue", "{:?}", results(&read));
     let told = mails(&read);
     assert!(told[0].contains("not red") && told[1].contains("bypassPermissions"), "{told:?}");
     assert_eq!(session.mode(), Mode::BypassPermissions);

@@ -49,7 +49,11 @@ pub(crate) async fn open_member(
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
     let model = model(shared, &spawn, &def, &parent_state.model).await?;
     let effort = starting::effort(&def, parent_state.effort);
-    let mode = mode(shared, &spawn, &def, &parent)?;
+    // Who is to plan first does so whatever the lead may do (S6).
+    let mode = match spawn.mode {
+        Some(Mode::Plan) => Mode::Plan,
+        _ => mode(shared, &spawn, &def, &parent)?,
+    };
     let plans = mode == Mode::Plan;
     let depth = parent.header.depth + 1;
     let at = Standing { life: Life::Teammate, depth, most_depth: shared.config.ceilings.depth, mode };

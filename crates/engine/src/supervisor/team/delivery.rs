@@ -164,14 +164,12 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
     }
 }
 
-/// Sets the mode that the lead wants, as far as the run has leave for it and the lead itself has it; waits until it
-/// holds.
+/// Sets the mode that the lead wants, as far as it lets no more pass than the lead's own; waits until it holds.
 async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
     let Some(row) = shared.row(&seat.agent) else { return };
     let leads = shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default();
     let most = if leads == Mode::Plan { Mode::Default } else { leads };
-    let permitted = shared.config.leave.permitted(Some(wanted)).unwrap_or_default();
-    let mode = if permitted.lets_pass_more_than(most) { most } else { permitted };
+    let mode = if wanted.lets_pass_more_than(most) { most } else { wanted };
     let mut changes = shared.standing.changes();
     if row.inbox.control(Control::Set(Setting::Mode(mode))).await.is_err() {
         return;
