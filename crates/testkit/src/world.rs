@@ -86,6 +86,7 @@ impl World {
         world.config.leave.mode = Some(scene.mode);
         world.config.guards = scene.guards;
         world.config.forks.enabled = scene.forks;
+        world.config.teams.enabled = scene.teams;
         for (path, content) in &scene.files {
             world.write(path, content);
         }

@@ -1,5 +1,7 @@
 //! What a model reads of the protocol: its own standing in the team, and each kind of message as a line.
 
+use std::fmt::Write as _;
+
 use super::message::Kind;
 
 const MEMBER: &str = include_str!("member.md");
@@ -48,7 +50,8 @@ pub fn words(kind: &Kind, from: &str) -> Option<String> {
             let mut line = reason.clone().unwrap_or_else(|| "available".to_owned());
             for (what, value) in [("last wrote", summary), ("last task", last_task)] {
                 if let Some(value) = value {
-                    line.push_str(&format!("; {what}: {value}"));
+                    // Writing to a string can't fail.
+                    let _ = write!(line, "; {what}: {value}");
                 }
             }
             line

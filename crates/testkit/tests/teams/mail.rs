@@ -45,7 +45,7 @@ async fn members_write_to_each_other_by_name_by_id_and_to_all() {
     let files: Vec<String> = std::fs::read_dir(&inboxes)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".jsonl"))
+        .filter(|name| name.contains(".jsonl"))
         .collect();
     assert!(
         files.iter().all(|name| ["ann.jsonl", "bob.jsonl", "team-lead.jsonl"].contains(&&**name)),
@@ -69,8 +69,7 @@ async fn members_write_to_each_other_by_name_by_id_and_to_all() {
 // proves: M5
 #[tokio::test]
 async fn messages_to_all_are_few() {
-    let sends: String =
-        (0..7).map(|n| format!("reply\n  call SendMessage to=* message=\"m{n}\" summary=hi\n")).collect();
+    let sends = "reply\n  call SendMessage to=* message=\"hello\" summary=hi\n".repeat(7);
     let (world, _) = playing(&format!(
         "agent main\nreply\n  call TeamCreate team_name=blue\n\
          reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\

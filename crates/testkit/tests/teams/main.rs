@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod authority;
 mod ends;
 mod mail;
 mod making;

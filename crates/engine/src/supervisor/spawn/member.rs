@@ -31,6 +31,8 @@ use crate::team::TeamError;
 
 /// The pane of a member of this process.
 const PANE: &str = "in-process";
+/// The field of a member that names the call that started it.
+const CALL: &str = "startedByCall";
 
 /// Starts a member of the team. A step that fails undoes those before it.
 pub(crate) async fn open_member(
@@ -39,6 +41,13 @@ pub(crate) async fn open_member(
     here: &Arc<Here>,
 ) -> Result<Enlisted, SpawnError> {
     let parent = shared.row(&spawn.parent).ok_or(SpawnError::Ending)?;
+    let team = here.team().await.map_err(|error| system(&error))?;
+    let of_call =
+        |member: &&Member| member.other.get(CALL).and_then(|call| call.as_str()) == Some(spawn.call.as_str());
+    if let Some(member) = team.members.iter().find(of_call) {
+        // The call is made again after a restart, and its member is there.
+        return Ok(enlisted(here, member.clone()));
+    }
     let wanted = spawn.name.as_deref().unwrap_or_default();
     troupe_core::name::check(wanted).map_err(|fault| SpawnError::Invalid(format!("name: {fault}")))?;
     if spawn.seed == Seed::Fork && spawn.definition.is_some() {
@@ -77,10 +86,10 @@ pub(crate) async fn open_member(
         session_id: Some(shared.paths.session().to_string()),
         backend_type: Some(BackendKind::InProcess),
         mode: Some(mode.as_str().to_owned()),
+        other: [(CALL.to_owned(), spawn.call.as_str().into())].into_iter().collect(),
         ..Member::default()
     };
     let member = join(shared, here, slug(wanted), member).await.map_err(|error| system(&error))?;
-    let color = member.color.unwrap_or(Color::Red);
     let agent = AgentId::new(member.agent_id.as_str());
     let starts = parent.starts.below(&def);
     let rendered = Rendered {
@@ -98,7 +107,7 @@ pub(crate) async fn open_member(
         call: Some(spawn.call.clone()),
         depth,
         cwd,
-        model: model.clone(),
+        model,
         effort,
         mode,
         prompt: keep(shared, &rendered),
@@ -127,21 +136,26 @@ pub(crate) async fn open_member(
     write_meta(shared, &header);
     super::child::link_output(shared, &agent);
     actor.begin_run();
-    if !set_to_work(shared, actor, here, (&member.name, Some(color))) {
+    if !set_to_work(shared, actor, here, (&member.name, member.color)) {
         undo(here, &member.name).await;
         return Err(SpawnError::Ending);
     }
-    Ok(Enlisted {
+    Ok(enlisted(here, member))
+}
+
+/// What is told of a member that was started.
+fn enlisted(here: &Here, member: Member) -> Enlisted {
+    Enlisted {
         agent_id: member.agent_id,
         name: member.name,
         team: here.name().to_owned(),
-        agent_type: def.name.clone(),
-        model,
-        color,
+        agent_type: member.agent_type.unwrap_or_default(),
+        model: member.model.unwrap_or_default(),
+        color: member.color.unwrap_or(Color::Red),
         backend: BackendKind::InProcess,
         pane: PANE.to_owned(),
-        plan_mode_required: plans,
-    })
+        plan_mode_required: member.plan_mode_required,
+    }
 }
 
 /// Rebuilds a member from its transcript and sets it to work; an idle one stays idle.
@@ -210,7 +224,7 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, seat: (&str
     actor.tell_faulty_rules();
     actor.tell_what_comes_to_nothing();
     shared.seats.take(shared, here, seat, &agent);
-    let run = runner::agent(Arc::clone(shared), row, None, actor.run());
+    let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
     let shared = Arc::clone(shared);
     let ends = Arc::clone(&shared);
     shared.run(async move {

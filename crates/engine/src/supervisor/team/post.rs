@@ -47,7 +47,7 @@ pub(crate) async fn route(shared: &Arc<Shared>, from: &Header, mail: &Mail) -> R
         (None, Some(_)) => None,
     };
     let Some(seat) = seat else { return Err(MailError::NoTeam(mail.to.clone())) };
-    let team = seat.here.team().await.map_err(refused)?;
+    let team = seat.here.team().await.map_err(|error| refused(&error))?;
     let Some(error) = unknown else { return all(shared, &seat, &team, mail).await.map(Via::Posted) };
     match (team.member(mail.to.trim()), error) {
         (Some(member), _) if member.name == seat.name => Err(MailError::Own(mail.to.clone())),
@@ -62,7 +62,7 @@ pub(crate) async fn route(shared: &Arc<Shared>, from: &Header, mail: &Mail) -> R
     }
 }
 
-fn refused(error: TeamError) -> MailError {
+fn refused(error: &TeamError) -> MailError {
     MailError::Refused(error.to_string())
 }
 
@@ -147,7 +147,7 @@ async fn put(shared: &Shared, seat: &Seat, to: &str, mail: &Mail) -> Result<(), 
         summary: (mail.kind == Kind::Text).then(|| mail.brief()),
         kind: mail.kind.clone(),
     };
-    post(shared, seat, message).await.map_err(refused)
+    post(shared, seat, message).await.map_err(|error| refused(&error))
 }
 
 /// Puts a message into a mailbox, and wakes its reader where that is in this process.
