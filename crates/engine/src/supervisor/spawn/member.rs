@@ -1,10 +1,11 @@
 //! Members of a team in this process: agents that stay (T5, T9).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::text_of;
 use troupe_core::def::AgentDef;
-use troupe_core::entry::{FORMAT, Header};
+use troupe_core::entry::{Body, FORMAT, Header, Origin};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
@@ -12,6 +13,7 @@ use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::SpawnError;
 use troupe_core::ports::teams::Enlisted;
 use troupe_core::spawn::{Seed, Spawn};
+use troupe_core::state::AgentState;
 use troupe_core::team::{
     BackendKind, Change, Color, Member, Team, choose, free, member_id, member_prompt, slug,
 };
@@ -23,7 +25,7 @@ use super::reopen::{ReopenError, reopen};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::starting;
-use crate::store::Rendered;
+use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::team::{Here, left};
 use crate::supervisor::{Row, Shared, runner};
@@ -166,8 +168,25 @@ pub(crate) async fn reopen_member(
     here: &Arc<Here>,
     member: &Member,
 ) -> Result<(), ReopenError> {
+    complete(shared, agent, member).await?;
     let actor = reopen(shared, agent, books).await?;
     set_to_work(shared, actor, here, (&member.name, member.color));
+    Ok(())
+}
+
+/// Gives a member its prompt where a crash came between its header and that.
+async fn complete(shared: &Shared, agent: &AgentId, member: &Member) -> Result<(), StoreError> {
+    let nothing = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
+    let restored = load(&*shared.parts.journal, &shared.paths.transcript(agent), nothing).await?;
+    let Some(Restored { transcript, seq, told, .. }) = restored else { return Ok(()) };
+    let begun = |body: &Body| matches!(body, Body::User { starts_turn: true, .. });
+    let (Some(header), Some(prompt)) = (transcript.header().cloned(), &member.prompt) else { return Ok(()) };
+    if transcript.entries().iter().any(|entry| begun(&entry.body)) {
+        return Ok(());
+    }
+    let from = header.parent.clone().map_or(Origin::Human, Origin::Agent);
+    let prompt = Body::User { blocks: one(prompt), from, cause: None, starts_turn: true };
+    writer(shared, &header).resume(transcript, seq, told).append(prompt).await?;
     Ok(())
 }
 
