@@ -39,7 +39,8 @@ use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
-use crate::supervisor::{Shared, background, spawn};
+pub use crate::supervisor::team::Teamwork;
+use crate::supervisor::{Shared, background, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
 pub use steering::{NotAtWork, SteerError, Steered};
@@ -100,6 +101,8 @@ pub struct Config {
     pub forks: Forks,
     /// The provider's prompt cache.
     pub cache: Caching,
+    /// Teams.
+    pub teams: Teamwork,
     /// The program's version, for the transcripts.
     pub version: String,
 }
@@ -480,6 +483,12 @@ impl Session {
     /// aborted. Transcripts stay valid and can be resumed.
     pub async fn close(self, limit: Duration) {
         self.shared.close(limit).await;
+        team::clear_away(&self.shared);
+    }
+
+    /// Whether a member of the session's team works in this process, or its mail is on the way.
+    pub fn members_at_work(&self) -> bool {
+        self.shared.members_at_work()
     }
 }
 

@@ -10,6 +10,7 @@ pub mod question;
 pub mod search;
 pub mod shell;
 pub mod task;
+pub mod team;
 pub mod todo;
 pub mod troupe;
 

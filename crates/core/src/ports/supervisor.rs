@@ -9,6 +9,7 @@ pub use crate::job::Job;
 use crate::mail::{Correspondent, Mail, MailError, Receipt};
 use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
+use crate::ports::teams::Teams;
 use crate::ports::tool::Place;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
@@ -289,6 +290,11 @@ pub trait Supervisor: Send + Sync {
     /// See [`MoveError`]; nothing has changed then.
     fn make_move<'a>(&'a self, _me: &'a AgentId, _step: Move) -> BoxFuture<'a, Result<Made, MoveError>> {
         Box::pin(std::future::ready(Err(MoveError::Failed("there is none".to_owned()))))
+    }
+
+    /// The teams; none where they are off.
+    fn teams(&self) -> Option<&dyn Teams> {
+        None
     }
 
     /// Whether an agent for which no type is named is a fork, in the background unless the call is to wait (A3).

@@ -30,7 +30,7 @@ pub struct Message {
 }
 
 /// The kinds of messages (M3). On the wire an object with `type`; ids also as `requestId`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {

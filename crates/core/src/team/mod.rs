@@ -5,8 +5,10 @@ mod color;
 mod membership;
 mod message;
 mod name;
+mod words;
 
 pub use color::{Color, PALETTE, choose};
 pub use membership::{AllowedPath, BackendKind, Change, Member, Owner, Team};
 pub use message::{Handler, Kind, Message, lenient};
 pub use name::{LEAD, free, lead_id, member_id, slug, split};
+pub use words::{member_prompt, words};

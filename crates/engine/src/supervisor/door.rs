@@ -14,6 +14,7 @@ use troupe_core::policy::{Answer, Question, Unreadable};
 use troupe_core::ports::supervisor::{
     Job, JobCx, JobError, JobNews, JobStart, Release, SpawnError, Supervisor, Waiter,
 };
+use troupe_core::ports::teams::Teams;
 use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
@@ -38,6 +39,10 @@ impl Supervisor for Door {
                 Err(SpawnError::System(why))
             })
         })
+    }
+
+    fn teams(&self) -> Option<&dyn Teams> {
+        self.0.config.teams.enabled.then_some(self as &dyn Teams)
     }
 
     fn forks(&self) -> bool {

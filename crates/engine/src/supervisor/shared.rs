@@ -25,6 +25,7 @@ use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
 use super::tasks::Lists;
+use super::team::Seats;
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
+    /// Who is in a team.
+    pub(crate) seats: Seats,
     /// First requests of agents that started together.
     pub(crate) warming: Arc<Warming>,
     /// The agent definitions as they were last looked at.
@@ -95,6 +98,7 @@ impl Shared {
             lists,
             told: Mutex::default(),
             directory: Directory::default(),
+            seats: Seats::default(),
             warming: Arc::default(),
             definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),

@@ -25,6 +25,9 @@ pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandbo
     let agents = AgentOptions { background: options.background, by_default, tasks: shares_tasks(run, env) };
     let mut tools = troupe_tools::builtin_with(options, agents);
     tools.push(Arc::new(Docs::new()));
+    if is_on(env, &var::AGENT_TEAMS, false) {
+        tools.extend(troupe_tools::team::tools());
+    }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools
 }

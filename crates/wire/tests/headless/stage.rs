@@ -70,6 +70,7 @@ impl Setup {
             output: Output::StreamJson,
             states: StateEvents::Sdk,
             product: Product {
+                teams: troupe_engine::session::Teamwork::default(),
                 version: "0.1.0".into(),
                 compatible_version: "2.1.332".into(),
                 api_key_source: "none".into(),
