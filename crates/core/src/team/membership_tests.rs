@@ -1,3 +1,5 @@
+//! Tests of a team's changes.
+
 use serde_json::json;
 
 use super::*;
@@ -10,7 +12,7 @@ fn ann() -> Member {
     Member { agent_id: "ann@blue".into(), name: "ann".into(), ..Member::default() }
 }
 
-fn fields(value: Value) -> Map<String, Value> {
+fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
 }
 
@@ -33,15 +35,15 @@ fn changes_add_up_and_one_of_somebody_unknown_changes_nothing() {
     team.apply(Change::Joined { member: Box::new(ann()) });
     team.apply(Change::Altered {
         name: "ann".into(),
-        fields: fields(json!({"isActive": false, "name": "eve"})),
+        fields: fields(&json!({"isActive": false, "name": "eve"})),
     });
     assert_eq!(team.member("ANN").and_then(|ann| ann.is_active), Some(false));
-    team.apply(Change::Altered { name: "ann".into(), fields: fields(json!({"isActive": null})) });
+    team.apply(Change::Altered { name: "ann".into(), fields: fields(&json!({"isActive": null})) });
     assert_eq!(team.member("ann@blue").and_then(|ann| ann.is_active), None);
     let before = team.clone();
-    team.apply(Change::Altered { name: "bob".into(), fields: fields(json!({"mode": "plan"})) });
-    team.apply(Change::Altered { name: "ann".into(), fields: fields(json!({"joinedAt": "noon"})) });
-    team.apply(Change::Set { fields: fields(json!({"members": []})) });
+    team.apply(Change::Altered { name: "bob".into(), fields: fields(&json!({"mode": "plan"})) });
+    team.apply(Change::Altered { name: "ann".into(), fields: fields(&json!({"joinedAt": "noon"})) });
+    team.apply(Change::Set { fields: fields(&json!({"members": []})) });
     assert_eq!(team, before);
     team.apply(Change::Left { name: "ann".into(), reason: None });
     assert_eq!(team.names(), ["team-lead"]);
@@ -52,8 +54,8 @@ fn changes_add_up_and_one_of_somebody_unknown_changes_nothing() {
 fn what_other_programs_put_there_stays() {
     let found = json!({"name": "x", "theme": {"a": 1}, "members": [{"name": "ann", "agentId": "ann@x", "mood": "good"}]});
     let mut team: Team = serde_json::from_value(found).unwrap_or_default();
-    team.apply(Change::Altered { name: "ann".into(), fields: fields(json!({"isActive": false})) });
-    team.apply(Change::Set { fields: fields(json!({"hiddenPaneIds": ["%3"]})) });
+    team.apply(Change::Altered { name: "ann".into(), fields: fields(&json!({"isActive": false})) });
+    team.apply(Change::Set { fields: fields(&json!({"hiddenPaneIds": ["%3"]})) });
     let shown = serde_json::to_value(&team).unwrap_or_default();
     assert_eq!(shown["theme"], json!({"a": 1}));
     assert_eq!(shown["members"][0]["mood"], "good");

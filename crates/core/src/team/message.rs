@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(kind: Value) -> Kind {
+    fn read(kind: &Value) -> Kind {
         let message = json!({"id": "1", "from": "a", "to": "b", "text": "x", "timestamp": "t", "kind": kind});
         serde_json::from_value::<Message>(message).map(|message| message.kind).unwrap_or_default()
     }
@@ -241,11 +241,11 @@ mod tests {
     // proves: M3
     #[test]
     fn a_kind_that_is_unknown_or_malformed_is_text() {
-        assert_eq!(read(json!({"type": "dance"})), Kind::Text);
-        assert_eq!(read(json!({"type": "shutdown_request"})), Kind::Text);
-        assert_eq!(read(json!(7)), Kind::Text);
+        assert_eq!(read(&json!({"type": "dance"})), Kind::Text);
+        assert_eq!(read(&json!({"type": "shutdown_request"})), Kind::Text);
+        assert_eq!(read(&json!(7)), Kind::Text);
         let good = Kind::ModeSetRequest { mode: "plan".into() };
-        assert_eq!(read(json!({"type": "mode_set_request", "mode": "plan"})), good);
+        assert_eq!(read(&json!({"type": "mode_set_request", "mode": "plan"})), good);
     }
 
     // proves: M3

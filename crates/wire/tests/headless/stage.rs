@@ -70,7 +70,6 @@ impl Setup {
             output: Output::StreamJson,
             states: StateEvents::Sdk,
             product: Product {
-                teams: troupe_engine::session::Teamwork::default(),
                 version: "0.1.0".into(),
                 compatible_version: "2.1.332".into(),
                 api_key_source: "none".into(),
@@ -228,6 +227,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         forks: Forks::default(),
         cache: Caching::default(),
         tasks: None,
+        teams: troupe_engine::session::Teamwork::default(),
         version: "0.1.0".into(),
     }
 }
