@@ -70,7 +70,6 @@ impl Setup {
             output: Output::StreamJson,
             states: StateEvents::Sdk,
             product: Product {
-                teams: troupe_engine::session::Teamwork::default(),
                 version: "0.1.0".into(),
                 compatible_version: "2.1.332".into(),
                 api_key_source: "none".into(),
@@ -227,6 +226,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        teams: troupe_engine::session::Teamwork::default(),
         version: "0.1.0".into(),
     }
 }
