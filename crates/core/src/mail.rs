@@ -159,7 +159,7 @@ impl Mail {
     pub fn prompt(&self, from: &str) -> Prompt {
         Prompt {
             id: self.id(),
-            blocks: vec![Block::text(wrap(from, None, Some(&self.brief()), &self.text))],
+            blocks: vec![Block::text(wrap(from, None, self.summary.as_deref(), &self.text))],
             from: Origin::Agent(self.from.clone()),
             when: When::Next,
             starts_turn: true,

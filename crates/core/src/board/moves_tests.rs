@@ -1,3 +1,4 @@
+//! Tests of the moves on a board.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::json;

@@ -1,3 +1,4 @@
+//! Tests of who is told of a move.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;

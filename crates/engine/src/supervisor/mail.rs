@@ -21,7 +21,7 @@ const RETIRE: Duration = Duration::from_secs(20);
 const TRIES: usize = 3;
 
 /// Sends a message.
-pub(super) async fn send(shared: &Arc<Shared>, mail: Mail) -> Result<Receipt, MailError> {
+pub(super) async fn send(shared: &Arc<Shared>, mut mail: Mail) -> Result<Receipt, MailError> {
     if mail.kind == Kind::Text && (mail.text.trim().is_empty() || mail.text.len() > LONGEST) {
         return Err(MailError::Length);
     }
@@ -30,6 +30,7 @@ pub(super) async fn send(shared: &Arc<Shared>, mail: Mail) -> Result<Receipt, Ma
         Via::Posted(receipt) => return Ok(receipt),
         Via::Agent(to) => to,
     };
+    mail.summary = Some(mail.brief());
     let name = shared.directory.known(&to).and_then(|known| known.header.name.clone());
     let prompt = mail.prompt(from.header.name.as_deref().unwrap_or(mail.from.as_str()));
     for _ in 0..TRIES {

@@ -1,3 +1,4 @@
+//! Tests of a task list on disk.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

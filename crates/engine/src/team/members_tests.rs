@@ -23,14 +23,11 @@ async fn two_that_change_one_team_at_once_both_succeed_and_the_view_has_both() {
     place().members.change::<TeamError>(|_| Ok(vec![made()])).await.unwrap();
     let join = |n: usize| {
         let place = place();
-        tokio::task::spawn(async move {
+        async move {
             place.members.change::<TeamError>(|_| Ok(vec![joined(&format!("m{n}"))])).await.unwrap();
-        })
+        }
     };
-    let joins: Vec<_> = (0..6).map(join).collect();
-    for join in joins {
-        join.await.unwrap();
-    }
+    futures_util::future::join_all((0..6).map(join)).await;
     let team = place().members.load().await.unwrap().unwrap();
     assert_eq!(team.members.len(), 7);
     let view: Value =

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod authority;
+mod cases;
 mod ends;
 mod mail;
 mod making;
