@@ -17,6 +17,7 @@ cargo xtask bench bare --url http://HOST:PORT --log FILE
                                          sends a recorded run again, as a floor
 cargo xtask bench agents --bin FILE --mock FILE [--k 64] [--rounds 5]
                                          the binary with many sub-agents beside that floor
+cargo xtask bench mail                   mail of a team between processes: delivery, rate, and cost by size
 cargo xtask fuzz [--minutes 10] [--seed S]
                                          lines of shell by chance, for minutes, against the judge of permissions
 cargo xtask requirements                 each requirement with the tests that prove it";

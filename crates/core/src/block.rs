@@ -224,7 +224,7 @@ pub fn text_of(blocks: &[Block]) -> String {
 }
 
 /// The beginning of a text, of this many bytes at most.
-pub(crate) fn clip(text: &str, most: usize) -> &str {
+pub fn clip(text: &str, most: usize) -> &str {
     if text.len() <= most {
         return text;
     }

@@ -151,6 +151,9 @@ pub struct Header {
     /// Whether its report ends with a verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verdict: bool,
+    /// The team that it is a member of, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub team: Option<String>,
     /// The writer's version.
     pub version: String,
 }

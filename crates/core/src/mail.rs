@@ -6,12 +6,15 @@ use crate::block::Block;
 use crate::entry::Origin;
 use crate::ids::{AgentId, CallId, InputId, JobId};
 use crate::input::{Prompt, When};
+use crate::team::Kind;
 use crate::visible::{is_hidden, visible};
 
 /// Most bytes of a text; what is longer belongs into a file.
 pub const LONGEST: usize = 100_000;
 /// Most characters of a summary.
 const SUMMARY: usize = 120;
+/// Most characters of a text that stand in for a summary.
+const BRIEF: usize = 80;
 
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +27,8 @@ pub struct Mail {
     pub text: String,
     /// The same in 5–10 words.
     pub summary: Option<String>,
+    /// What it is; all but text goes to members of a team alone.
+    pub kind: Kind,
     /// The call that sends it. A second message of one call is the same message, and arrives once.
     pub call: CallId,
 }
@@ -51,6 +56,10 @@ pub enum Delivery {
         /// Which of its runs this is, from 1.
         run: u32,
     },
+    /// It lies in the mailbox of a member of the team.
+    Posted,
+    /// It lies in the mailboxes of all other members, whose names these are.
+    ToAll(Vec<String>),
     /// The receiver read it before: the call was made again after a crash.
     Read,
 }
@@ -88,6 +97,21 @@ pub enum MailError {
     /// It has no text, or too much of it.
     #[error("a message has 1 to {LONGEST} bytes of text; put what is longer into a file and send its path")]
     Length,
+    /// There is no team to send it in.
+    #[error("there is no team, so nothing can be sent to `{0}`")]
+    NoTeam(String),
+    /// A text to a member has no summary.
+    #[error("a text to a member needs a `summary` of 5-10 words")]
+    NoSummary,
+    /// Too many messages to all.
+    #[error("at most {most} messages a minute go to all; write to those whom it concerns")]
+    TooOften {
+        /// The limit.
+        most: usize,
+    },
+    /// A protocol message that the sender can't send, or not to this one.
+    #[error("{0}")]
+    Kind(String),
     /// Too much waits for the receiver, or it could not be made durable.
     #[error("the message was not taken: {0}")]
     Refused(String),
@@ -122,11 +146,20 @@ impl Mail {
         id.as_str().strip_prefix(&format!("mail-{from}-")).map(CallId::new)
     }
 
+    /// Its summary, or the first words of its text.
+    pub fn brief(&self) -> String {
+        self.summary.clone().unwrap_or_else(|| {
+            let line = self.text.split_whitespace().take(10).collect::<Vec<_>>().join(" ");
+            let cut: String = line.chars().take(BRIEF).collect();
+            if cut.len() < self.text.trim().len() { format!("{cut}…") } else { cut }
+        })
+    }
+
     /// As the receiver's inbox takes it; `from` is what the receiver knows the sender by.
     pub fn prompt(&self, from: &str) -> Prompt {
         Prompt {
             id: self.id(),
-            blocks: vec![Block::text(wrap(from, self.summary.as_deref(), &self.text))],
+            blocks: vec![Block::text(wrap(from, None, self.summary.as_deref(), &self.text))],
             from: Origin::Agent(self.from.clone()),
             when: When::Next,
             starts_turn: true,
@@ -135,8 +168,12 @@ impl Mail {
 }
 
 /// The text of a message in its tag (M7).
-fn wrap(from: &str, summary: Option<&str>, text: &str) -> String {
+pub fn wrap(from: &str, color: Option<&str>, summary: Option<&str>, text: &str) -> String {
     let mut out = format!("<teammate-message from=\"{}\"", attribute(from));
+    if let Some(color) = color.map(str::trim).filter(|color| !color.is_empty()) {
+        // Writing to a string can't fail.
+        let _ = write!(out, " color=\"{}\"", attribute(color));
+    }
     if let Some(summary) = summary.map(str::trim).filter(|summary| !summary.is_empty()) {
         // Writing to a string can't fail.
         let _ = write!(out, " summary=\"{}\"", attribute(summary));

@@ -12,6 +12,7 @@ fn read(summary: Option<&str>, text: &str) -> String {
         to: "main".into(),
         text: text.into(),
         summary: summary.map(str::to_owned),
+        kind: Kind::Text,
         call: "c".into(),
     };
     mail.prompt("rev").blocks[0].as_text().unwrap().to_owned()

@@ -2,6 +2,7 @@
 
 use crate::coordinator::TOOLS;
 use crate::def::AgentDef;
+use crate::entry::Header;
 use crate::policy::Mode;
 
 /// How an agent came to be, as far as its tools go.
@@ -17,6 +18,17 @@ pub enum Life {
     Background,
     /// A member of a team, within the process.
     Teammate,
+}
+
+impl Life {
+    /// How an agent below the main one came to be, by its header.
+    pub fn of(header: &Header) -> Self {
+        match (&header.team, header.background) {
+            (Some(_), _) => Self::Teammate,
+            (None, true) => Self::Background,
+            (None, false) => Self::Foreground,
+        }
+    }
 }
 
 /// Where an agent stands.
@@ -131,7 +143,8 @@ pub fn removed(tool: &str, spawns: bool, def: &AgentDef, at: &Standing) -> Optio
         return (spawns && at.most_depth == 0).then_some(Removed::Depth).or_else(|| by_definition(tool, def));
     }
     let member = at.life == Life::Teammate && TEAMMATE.contains(&tool);
-    let plans = tool == "ExitPlanMode" && at.mode == Mode::Plan && at.life == Life::Teammate;
+    // Also where it does not plan from the start: it may come to, and its tools stay as they were sent.
+    let plans = tool == "ExitPlanMode" && at.life == Life::Teammate;
     if NOT_FOR_CHILDREN.contains(&tool) && !member && !plans {
         return Some(Removed::ForAll);
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::board::TaskId;
 use crate::def::Effort;
 use crate::entry::Setting;
 use crate::ids::JobId;
@@ -13,6 +14,9 @@ use crate::policy::Mode;
 
 /// Most files whose state is remembered (C3: 100 by default); the one seen longest ago goes first.
 pub const SEEN_FILES: usize = 100;
+
+/// Most tasks whose revision is remembered; the one with the lowest number goes first.
+const SEEN_TASKS: usize = 500;
 
 /// A change that a tool makes of its own agent, recorded with its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +30,15 @@ pub enum Effect {
     Changed(#[serde(with = "crate::path_text")] PathBuf),
     /// The list of things to do.
     Todos(Vec<Todo>),
+    /// A task of a list was read, or written by a tool, with this revision.
+    SawTask {
+        /// The list.
+        list: String,
+        /// The task.
+        id: TaskId,
+        /// Its revision.
+        rev: u64,
+    },
     /// The permission mode: plan mode began, or a plan was approved.
     Mode(Mode),
     /// A shell command was run. It changes nothing of the agent; a verdict is held against it (D10).
@@ -107,6 +120,7 @@ pub struct AgentState {
     pub changed: Vec<PathBuf>,
     seen: BTreeMap<PathBuf, (u64, Seen)>,
     clock: u64,
+    tasks: BTreeMap<(TaskId, String), u64>,
 }
 
 impl AgentState {
@@ -123,18 +137,30 @@ impl AgentState {
             changed: Vec::new(),
             seen: BTreeMap::new(),
             clock: 0,
+            tasks: BTreeMap::new(),
         }
     }
 
     /// The same with what another agent knows: the files that it has seen and its things to do (C3).
     #[must_use]
     pub fn with_memory_of(self, other: &Self) -> Self {
-        Self { todos: other.todos.clone(), seen: other.seen.clone(), clock: other.clock, ..self }
+        Self {
+            todos: other.todos.clone(),
+            seen: other.seen.clone(),
+            clock: other.clock,
+            tasks: other.tasks.clone(),
+            ..self
+        }
     }
 
     /// What is known of a file (by its absolute path).
     pub fn seen(&self, path: &Path) -> Option<&Seen> {
         self.seen.get(path).map(|(_, seen)| seen)
+    }
+
+    /// The revision of a task as it was last read or written.
+    pub fn seen_task(&self, list: &str, id: TaskId) -> Option<u64> {
+        self.tasks.get(&(id, list.to_owned())).copied()
     }
 
     /// Every file seen, the most recent last.
@@ -158,6 +184,12 @@ impl AgentState {
             Effect::Todos(todos) => self.todos.clone_from(todos),
             Effect::Mode(mode) => self.enter(*mode),
             Effect::Ran(_) => {}
+            Effect::SawTask { list, id, rev } => {
+                self.tasks.insert((*id, list.clone()), *rev);
+                if self.tasks.len() > SEEN_TASKS {
+                    self.tasks.pop_first();
+                }
+            }
             Effect::Changed(path) => {
                 if let Err(at) = self.changed.binary_search(path) {
                     self.changed.insert(at, path.clone());

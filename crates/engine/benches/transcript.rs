@@ -69,6 +69,7 @@ fn header() -> Header {
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        team: None,
         version: "0.0.0".to_owned(),
     }
 }

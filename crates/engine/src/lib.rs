@@ -22,6 +22,7 @@ pub mod session;
 pub mod starting;
 pub mod store;
 mod supervisor;
+pub mod team;
 
 pub use session::{Config, OpenError, Parts, SendError, Session, Start};
 pub use supervisor::account::Totals;

@@ -1,7 +1,9 @@
 //! A session as a frontend holds it: one queue in, one bus out, and a few typed queries.
 
+mod gate;
 mod jobs;
 mod steering;
+mod tasks;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +18,6 @@ use troupe_core::ids::{AgentId, EntryId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
-use troupe_core::ports::gatekeeper::Gatekeeper;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::{Model, UnknownModel};
 use troupe_core::ports::tool::Tool;
@@ -25,6 +26,7 @@ use troupe_core::prompt::Instructions;
 pub use crate::contexts::{Contexts, ListedIn};
 pub use crate::definitions::{Definitions, GiveDefinitions, ReadCatalogue};
 pub use crate::models::Models;
+pub use gate::Gate;
 
 use crate::bus::Subscription;
 pub use crate::caching::{Caching, Forks};
@@ -37,7 +39,8 @@ use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
-use crate::supervisor::{Shared, background, spawn};
+pub use crate::supervisor::team::Teamwork;
+use crate::supervisor::{Shared, background, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
 pub use steering::{NotAtWork, SteerError, Steered};
@@ -92,10 +95,14 @@ pub struct Config {
     pub guards: Guards,
     /// What may run in the background.
     pub background: Background,
+    /// The task list that is shared by its name; none is the session's own.
+    pub tasks: Option<String>,
     /// Forks.
     pub forks: Forks,
     /// The provider's prompt cache.
     pub cache: Caching,
+    /// Teams.
+    pub teams: Teamwork,
     /// The program's version, for the transcripts.
     pub version: String,
 }
@@ -172,25 +179,6 @@ impl Leave {
             (true, true) => By::Host,
             (true, false) => By::Person,
         }
-    }
-}
-
-/// A gatekeeper, and how long it may take.
-#[derive(Clone)]
-pub struct Gate {
-    /// The gatekeeper.
-    pub keeper: Arc<dyn Gatekeeper>,
-    /// After this it has failed, whatever limits it keeps itself.
-    pub ceiling: Duration,
-}
-
-impl Gate {
-    /// Longer than the handlers behind it get by default (600 s).
-    pub const CEILING: Duration = Duration::from_mins(11);
-
-    /// A gatekeeper with the usual ceiling.
-    pub fn of(keeper: Arc<dyn Gatekeeper>) -> Self {
-        Self { keeper, ceiling: Self::CEILING }
     }
 }
 
@@ -332,6 +320,7 @@ impl Session {
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
         background::tidy(&shared);
+        tasks::tidy(&shared);
         Ok(Self { shared, warnings, opened, _lease: lease })
     }
 
@@ -494,6 +483,12 @@ impl Session {
     /// aborted. Transcripts stay valid and can be resumed.
     pub async fn close(self, limit: Duration) {
         self.shared.close(limit).await;
+        team::clear_away(&self.shared);
+    }
+
+    /// Whether a member of the session's team works in this process, or its mail is on the way.
+    pub fn members_at_work(&self) -> bool {
+        self.shared.members_at_work()
     }
 }
 

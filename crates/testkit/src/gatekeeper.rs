@@ -4,15 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use troupe_core::BoxFuture;
 use troupe_core::policy::{Answer, Question};
-use troupe_core::ports::gatekeeper::{GateFault, Gated, Gatekeeper, Ruling};
+use troupe_core::ports::gatekeeper::{GateFault, Gated, Gatekeeper, Moment, Ruling};
 
 type Before = dyn Fn(&Gated) -> Option<Result<Ruling, GateFault>> + Send + Sync;
+type Objects = dyn Fn(&Moment) -> Option<String> + Send + Sync;
 type Asked = dyn Fn(&Question) -> Option<Option<Answer>> + Send + Sync;
 
 /// The gatekeeper. Where a function gives `None`, it never answers.
 pub struct Doorkeeper {
     before: Box<Before>,
     asked: Box<Asked>,
+    objects: Box<Objects>,
     is_gate: bool,
     seen: Mutex<Vec<Gated>>,
     questions: Mutex<Vec<Question>>,
@@ -25,6 +27,7 @@ impl Doorkeeper {
         Self {
             before: Box::new(|_| Some(Ok(Ruling::default()))),
             asked: Box::new(|_| Some(None)),
+            objects: Box::new(|_| None),
             is_gate: true,
             seen: Mutex::default(),
             questions: Mutex::default(),
@@ -49,6 +52,13 @@ impl Doorkeeper {
         asked: impl Fn(&Question) -> Option<Option<Answer>> + Send + Sync + 'static,
     ) -> Self {
         self.asked = Box::new(asked);
+        self
+    }
+
+    /// The same with this at the moments of a team.
+    #[must_use]
+    pub fn objects(mut self, objects: impl Fn(&Moment) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.objects = Box::new(objects);
         self
     }
 
@@ -116,6 +126,10 @@ impl Gatekeeper for Doorkeeper {
         lock(&self.questions).push(question.clone());
         let said = (self.asked)(question);
         Box::pin(self.or_never(said.map(Ok)))
+    }
+
+    fn objects<'a>(&'a self, moment: &'a Moment) -> BoxFuture<'a, Result<Option<String>, GateFault>> {
+        Box::pin(std::future::ready(Ok((self.objects)(moment))))
     }
 
     fn is_gate(&self) -> bool {

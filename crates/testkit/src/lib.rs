@@ -8,6 +8,7 @@
 pub mod faults;
 pub mod gatekeeper;
 pub mod kills;
+pub mod post;
 pub mod process;
 pub mod puppet;
 pub mod reading;

@@ -11,6 +11,7 @@
 //! same-calls 2                    (after which a warning comes, and after twice as many the end)
 //! only-main                      (needs what a child does not have, such as a kept folder)
 //! forks                          (an agent for which no type is named is a fork)
+//! teams                          (there may be teams; it can't be played as a child)
 //! coordinator                    (the main agent coordinates; it can't be played as a child)
 //! prompt "How many lines?"
 //! script
@@ -41,6 +42,8 @@ pub struct Scene {
     pub forks: bool,
     /// Whether the main agent is a coordinator.
     pub coordinator: bool,
+    /// Whether there may be teams.
+    pub teams: bool,
     /// The model's script.
     pub script: String,
 }
@@ -60,6 +63,7 @@ impl Scene {
             only_main: false,
             forks: false,
             coordinator: false,
+            teams: false,
             script: String::new(),
         };
         let mut rest = text;
@@ -87,6 +91,10 @@ impl Scene {
                 }
                 "only-main" => scene.only_main = true,
                 "forks" => scene.forks = true,
+                "teams" => {
+                    scene.teams = true;
+                    scene.only_main = true;
+                }
                 "coordinator" => {
                     scene.coordinator = true;
                     scene.only_main = true;

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use troupe_core::block::{Block, text_of};
 use troupe_core::entry::{Body, Entry};
-use troupe_core::event::EventKind;
+use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
 use troupe_engine::bus::Heard;
+use troupe_engine::session::Member;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 
@@ -200,7 +201,12 @@ async fn come_to_rest(session: &Session, model: &ScriptModel) {
         if !is_at_rest(session).await {
             return false;
         }
-        let (jobs, held) = (session.background_jobs().len(), model.held());
+        let at_work = |one: &&Member| one.header.team.is_some() && !matches!(one.phase, Phase::Idle(_));
+        let members = session.roster().iter().filter(at_work).count();
+        if members == 0 && session.members_at_work() {
+            return false;
+        }
+        let (jobs, held) = (session.background_jobs().len() + members, model.held());
         if let Some(gate) = held.first().filter(|_| jobs > 0 && held.len() >= jobs) {
             model.release(gate);
         }
@@ -325,7 +331,9 @@ pub async fn cancel_sweep(scene: &Scene) {
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
         check_answers(&what, &entries);
         assert!(session.background_jobs().is_empty(), "{what}: no job is left");
-        assert_eq!(session.roster().len(), 1, "{what}: no agent is left");
+        // Members of a team stay: they are nobody's work that was interrupted.
+        let left = session.roster().into_iter().filter(|one| one.header.team.is_none()).count();
+        assert_eq!(left, 1, "{what}: no agent is left");
         session.close(CLOSE).await;
         if heard < at {
             return;

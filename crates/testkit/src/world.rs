@@ -19,6 +19,7 @@ use troupe_core::policy::Mode;
 use troupe_core::ports::clock::Clock;
 use troupe_core::ports::journal::Journal;
 use troupe_core::ports::model::Model;
+use troupe_core::ports::tool::Tool;
 use troupe_core::time::Time;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::guards::Guards;
@@ -27,7 +28,7 @@ use troupe_engine::load::agents::Given;
 use troupe_engine::load::{AgentFiles, AgentSources, Env, Places, Sources, Trust};
 use troupe_engine::session::{
     Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
-    Watching,
+    Teamwork, Watching,
 };
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
@@ -85,6 +86,7 @@ impl World {
         world.config.leave.mode = Some(scene.mode);
         world.config.guards = scene.guards;
         world.config.forks.enabled = scene.forks;
+        world.config.teams.enabled = scene.teams;
         for (path, content) in &scene.files {
             world.write(path, content);
         }
@@ -135,6 +137,8 @@ impl World {
             background: Background::default(),
             forks: Forks::default(),
             cache: Caching::default(),
+            tasks: None,
+            teams: Teamwork::default(),
             version: "0.0.0".to_owned(),
         };
         Self {
@@ -223,12 +227,21 @@ impl World {
     pub fn parts(&self, journal: Arc<dyn Journal>) -> Parts {
         Parts {
             model: Arc::clone(&self.model),
-            tools: troupe_tools::builtin(troupe_tools::Options::default()),
+            tools: self.tools(),
             defs: self.definitions(),
             journal,
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             export: None,
         }
+    }
+
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        let mut tools = troupe_tools::builtin(troupe_tools::Options::default());
+        if self.config.teams.enabled {
+            tools.extend(troupe_tools::team::tools());
+            tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+        }
+        tools
     }
 
     /// The built-in definitions, and those of the workspace's files, all of which are trusted and read at each look.

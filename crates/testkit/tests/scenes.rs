@@ -50,6 +50,8 @@ scenes! { forks }
 scenes! { coordinator }
 // proves: M5, M7, A10, B7, F022, F027
 scenes! { messages, names }
+// proves: T1, T3, T5, T9, M5, M7, S6, A1
+scenes! { team }
 // proves: A9, D2
 scenes! { limited_types }
 

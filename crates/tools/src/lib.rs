@@ -9,6 +9,8 @@ pub mod plan;
 pub mod question;
 pub mod search;
 pub mod shell;
+pub mod task;
+pub mod team;
 pub mod todo;
 pub mod troupe;
 
@@ -22,7 +24,7 @@ pub fn builtin(options: Options) -> Vec<Arc<dyn Tool>> {
 
 /// The same, with what the settings say of agents.
 pub fn builtin_with(options: Options, agents: troupe::AgentOptions) -> Vec<Arc<dyn Tool>> {
-    let read_back = options.read_back_chars;
+    let (read_back, tasks) = (options.read_back_chars, agents.tasks);
     let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(troupe::Agent::new(agents)),
         Arc::new(question::AskUserQuestion::default()),
@@ -35,8 +37,12 @@ pub fn builtin_with(options: Options, agents: troupe::AgentOptions) -> Vec<Arc<d
         Arc::new(troupe::SendMessage::new()),
         Arc::new(troupe::TaskOutput::new(read_back)),
         Arc::new(troupe::TaskStop::new()),
-        Arc::new(todo::TodoWrite::new()),
     ];
+    if tasks {
+        tools.extend(task::tools());
+    } else {
+        tools.push(Arc::new(todo::TodoWrite::new()));
+    }
     tools.extend(file::tools());
     if options.background && options.monitor {
         tools.push(Arc::new(shell::Monitor::new(options)));

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 use troupe_core::ports::tool::ToolSpec;
 use troupe_tools::Options;
+use troupe_tools::troupe::AgentOptions;
 
 /// Most bytes of all tools together, as a request holds them.
 const SUM: usize = 15_700;
@@ -31,6 +32,10 @@ const SHARES: &[(&str, usize)] = &[
     ("Write", 600),
 ];
 
+/// The shares of the tools that take the place of TodoWrite where agents share a list.
+const TASKS: &[(&str, usize)] =
+    &[("TaskCreate", 550), ("TaskGet", 230), ("TaskList", 280), ("TaskUpdate", 830)];
+
 /// The schema words that inputs are checked against, and `description`.
 const KNOWN: &[&str] = &[
     "type",
@@ -49,7 +54,23 @@ const KNOWN: &[&str] = &[
 ];
 
 fn specs() -> Vec<ToolSpec> {
+    let mut specs = plain();
+    specs.extend(troupe_tools::task::tools().iter().map(|tool| tool.spec().clone()));
+    specs
+}
+
+/// Those that a session has unless it is told otherwise.
+fn plain() -> Vec<ToolSpec> {
     troupe_tools::builtin(Options::default()).iter().map(|tool| tool.spec().clone()).collect()
+}
+
+/// Tools that take more than their share.
+fn over(specs: &[ToolSpec], shares: &[(&str, usize)]) -> Vec<String> {
+    let sizes = specs.iter().zip(shares).map(|(spec, (name, share))| (name, sent(spec).len(), share));
+    sizes
+        .filter(|(_, bytes, share)| bytes > share)
+        .map(|(name, bytes, share)| format!("{name} takes {bytes} bytes of {share}"))
+        .collect()
 }
 
 /// The tool as it stands in a request.
@@ -61,17 +82,37 @@ fn sent(spec: &ToolSpec) -> String {
 #[test]
 fn every_tool_keeps_to_its_share_and_the_shares_to_the_sum() {
     assert!(SHARES.iter().map(|(_, share)| share).sum::<usize>() <= SUM);
-    let specs = specs();
-    let names: Vec<&str> = specs.iter().map(|spec| &*spec.name).collect();
-    assert_eq!(names, SHARES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-    let over: Vec<String> = specs
-        .iter()
-        .zip(SHARES)
-        .map(|(spec, (name, share))| (name, sent(spec).len(), share))
-        .filter(|(_, bytes, share)| bytes > share)
-        .map(|(name, bytes, share)| format!("{name} takes {bytes} bytes of {share}"))
-        .collect();
+    let specs = plain();
+    assert_eq!(names(&specs), SHARES.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+    let over = over(&specs, SHARES);
     assert!(over.is_empty(), "{}", over.join(", "));
+}
+
+// proves: K1
+#[test]
+fn a_shared_list_takes_the_place_of_the_own_one_and_all_stays_within_the_sum() {
+    let agents = AgentOptions { tasks: true, ..AgentOptions::default() };
+    let tools = troupe_tools::builtin_with(Options::default(), agents);
+    let specs: Vec<ToolSpec> = tools.iter().map(|tool| tool.spec().clone()).collect();
+    let bytes: usize = specs.iter().map(|spec| sent(spec).len()).sum();
+    assert!(bytes <= SUM, "{bytes} bytes of {SUM}");
+    let names = names(&specs);
+    assert!(names.is_sorted() && !names.contains(&"TodoWrite"), "{names:?}");
+    let (tasks, names): (Vec<_>, Vec<_>) = specs
+        .into_iter()
+        .filter(|spec| TASKS.iter().any(|(name, _)| **name == *spec.name))
+        .map(|spec| (spec.clone(), spec.name))
+        .unzip();
+    assert_eq!(
+        names.iter().map(|name| &**name).collect::<Vec<_>>(),
+        TASKS.iter().map(|(name, _)| *name).collect::<Vec<_>>()
+    );
+    let over = over(&tasks, TASKS);
+    assert!(over.is_empty(), "{}", over.join(", "));
+}
+
+fn names(specs: &[ToolSpec]) -> Vec<&str> {
+    specs.iter().map(|spec| &*spec.name).collect()
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod agents;
 mod bare;
 mod connection;
 mod cost;
+mod mail;
 mod micro;
 mod mock;
 mod recording;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::{agents, bare, micro};
+use super::{agents, bare, mail, micro};
 use crate::project::Project;
 
 /// A suite of benchmarks. To add one: a variant, its words, its module.
@@ -16,6 +16,8 @@ pub(crate) enum Suite {
     Bare(bare::Options),
     /// Runs of the binary with many sub-agents beside the bare client.
     Agents(agents::Options),
+    /// Mail of a team between processes.
+    Mail,
 }
 
 impl Suite {
@@ -23,6 +25,7 @@ impl Suite {
     pub(crate) fn parse(words: &[&str]) -> Result<Self> {
         match words {
             [] | ["micro"] => Ok(Self::Micro),
+            ["mail"] => Ok(Self::Mail),
             ["bare", flags @ ..] => {
                 let mut flags = Flags::parse(flags)?;
                 let options = bare::Options { url: flags.need("--url")?, log: flags.need("--log")?.into() };
@@ -85,6 +88,7 @@ pub(crate) fn run(project: &Project, suite: &Suite) -> Result<bool> {
         Suite::Micro => micro::run(project),
         Suite::Bare(options) => bare::run(options).map(|()| true),
         Suite::Agents(options) => agents::run(project, options).map(|()| true),
+        Suite::Mail => mail::run(project).map(|()| true),
     }
 }
 
@@ -101,6 +105,7 @@ mod tests {
     fn the_first_suite_is_run_unless_one_is_named() {
         assert_eq!(parsed("").unwrap(), Suite::Micro);
         assert_eq!(parsed("micro").unwrap(), Suite::Micro);
+        assert_eq!(parsed("mail").unwrap(), Suite::Mail);
         assert!(parsed("macro").is_err());
     }
 

@@ -78,6 +78,37 @@ impl Ruling {
     }
 }
 
+/// A moment of a team that may be objected to (K3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// A task is about to be put on the list.
+    TaskCreated(Tasked),
+    /// A task is about to be completed.
+    TaskCompleted(Tasked),
+    /// A member is about to be idle. An objection gives it something to do.
+    TeammateIdle {
+        /// The member.
+        member: String,
+        /// Its team.
+        team: String,
+    },
+}
+
+/// What of a task such a moment is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tasked {
+    /// The task's number.
+    pub id: String,
+    /// What it is.
+    pub subject: String,
+    /// What there is to it.
+    pub description: String,
+    /// Whose move it is.
+    pub by: String,
+    /// The team; none for a list of a session.
+    pub team: Option<String>,
+}
+
 /// Why a gatekeeper gave no answer; for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -99,6 +130,14 @@ pub trait Gatekeeper: Send + Sync {
     /// # Errors
     /// [`GateFault`]: it is told, and the others are left to answer.
     fn asked<'a>(&'a self, question: &'a Question) -> BoxFuture<'a, Result<Option<Answer>, GateFault>>;
+
+    /// At a moment of a team; an objection, in words for the model, keeps it from coming about.
+    ///
+    /// # Errors
+    /// [`GateFault`]: as before a call.
+    fn objects<'a>(&'a self, _moment: &'a Moment) -> BoxFuture<'a, Result<Option<String>, GateFault>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Whether a call is refused when [`Gatekeeper::before`] fails or takes too long.
     fn is_gate(&self) -> bool {

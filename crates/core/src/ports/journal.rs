@@ -102,6 +102,30 @@ pub trait Journal: Send + Sync {
     /// All that stands after position `after`. A journal that doesn't exist is empty.
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>>;
 
+    /// The beginning of what [`Journal::read`] answers, `most` records long.
+    fn page<'a>(
+        &'a self,
+        key: &'a Key,
+        after: Seq,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        Box::pin(async move {
+            let mut found = self.read(key, after).await?;
+            let mut records =
+                found.iter().enumerate().filter(|(_, found)| matches!(found, Found::Record(..)));
+            if let Some((past, _)) = records.nth(most) {
+                found.truncate(past);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Allows to drop what stands up to position `upto`, except for some of the last of it, which are for people. Numbers
+    /// go on. Answers whether anything was dropped: it is only done where it pays.
+    fn trim<'a>(&'a self, _key: &'a Key, _upto: Seq) -> BoxFuture<'a, Result<bool, JournalError>> {
+        Box::pin(std::future::ready(Ok(false)))
+    }
+
     /// The first and the last line, without what stands between. None where they can't be had for less than reading
     /// everything, and where what stands there is not a whole line of ours.
     fn ends<'a>(&'a self, _key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {

@@ -5,4 +5,5 @@ pub mod gatekeeper;
 pub mod journal;
 pub mod model;
 pub mod supervisor;
+pub mod teams;
 pub mod tool;

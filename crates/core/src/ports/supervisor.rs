@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::board::{Made, Move, MoveError, Shown};
 use crate::ids::{AgentId, CallId, JobId};
 pub use crate::job::Job;
 use crate::mail::{Correspondent, Mail, MailError, Receipt};
 use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
+use crate::ports::teams::Teams;
 use crate::ports::tool::Place;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
@@ -272,6 +274,27 @@ pub trait Supervisor: Send + Sync {
     /// The agents that `me` can write to, those that have ended included.
     fn correspondents(&self, _me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
         Box::pin(async { Vec::new() })
+    }
+
+    /// The task list that an agent works on.
+    ///
+    /// # Errors
+    /// [`MoveError::Failed`].
+    fn tasks<'a>(&'a self, _me: &'a AgentId) -> BoxFuture<'a, Result<Shown, MoveError>> {
+        Box::pin(std::future::ready(Err(MoveError::Failed("there is none".to_owned()))))
+    }
+
+    /// Makes a move of an agent on its task list. Who is to hear of it is told.
+    ///
+    /// # Errors
+    /// See [`MoveError`]; nothing has changed then.
+    fn make_move<'a>(&'a self, _me: &'a AgentId, _step: Move) -> BoxFuture<'a, Result<Made, MoveError>> {
+        Box::pin(std::future::ready(Err(MoveError::Failed("there is none".to_owned()))))
+    }
+
+    /// The teams; none where they are off.
+    fn teams(&self) -> Option<&dyn Teams> {
+        None
     }
 
     /// Whether an agent for which no type is named is a fork, in the background unless the call is to wait (A3).

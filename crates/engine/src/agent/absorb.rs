@@ -5,6 +5,7 @@ use std::sync::Arc;
 use troupe_core::block::Block;
 use troupe_core::def::Source;
 use troupe_core::entry::{Body, Origin, Setting};
+use troupe_core::event::Phase;
 use troupe_core::turn::{Step, next_step};
 
 use super::actor::{Actor, CompactWish, Halt};
@@ -19,6 +20,10 @@ impl Actor {
     pub(super) async fn absorb(&mut self) -> Result<(), Halt> {
         if self.drain.is_empty() || !self.transcript().open_calls().is_empty() {
             return Ok(());
+        }
+        if self.row.header.team.is_some() {
+            // Nobody may take a member for idle that has just taken what waited.
+            self.row.set_phase(Phase::Sampling);
         }
         let step = next_step(self.transcript(), &self.left());
         let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
@@ -38,6 +43,7 @@ impl Actor {
                 self.record(Body::User { blocks: [words].into(), from, cause: None, starts_turn: false })
                     .await?;
             }
+            let read = prompt.id.clone();
             let body = Body::User {
                 blocks: initial.into_iter().chain(prompt.blocks).collect(),
                 from: prompt.from,
@@ -47,7 +53,9 @@ impl Actor {
             // One that was read before begins nothing.
             if self.record(body).await?.is_some() && begins {
                 self.begin_run();
+                self.say_active().await;
             }
+            self.say_read(&read);
         }
         Ok(())
     }

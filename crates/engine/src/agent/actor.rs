@@ -173,17 +173,24 @@ impl Actor {
                 self.say(EventKind::Phase(Phase::Ended));
                 return envelope;
             }
+            self.say_idle().await;
         }
     }
 
     async fn step(&mut self) -> Result<Next, Halt> {
         self.take_control().await?;
+        if self.is_leaving_its_team() {
+            self.token.cancel();
+        }
         if self.token.is_cancelled() {
             return Err(Halt::Cancelled);
         }
         if self.held == Some(Held::Paused) {
             self.hold().await?;
             return Ok(Next::Go);
+        }
+        if self.run.is_some() && self.awaits_lead() {
+            return Ok(Next::Ended(EndReason::Done));
         }
         self.absorb().await?;
         if let Some(wish) = self.compact_wish.take_if(|_| self.writer.transcript().open_calls().is_empty()) {
@@ -200,6 +207,7 @@ impl Actor {
                 self.follow_mode().await?;
                 self.tell_of_plan_mode().await?;
                 self.tell_of_agents().await?;
+                self.tell_of_idle_members().await?;
                 self.repeat_reminder().await?;
                 self.ask_to_wrap_up().await?;
                 self.sample().await?;

@@ -103,6 +103,9 @@ impl Actor {
                 Ok(shown) => ready = Arc::new(shown),
                 Err(output) => return self.finish(batch, at, output).await,
             }
+            if let Some(output) = self.present_to_lead(&batch.calls[at].id, &ready).await {
+                return self.finish(batch, at, output).await;
+            }
             batch.ready[at] = Some(Arc::clone(&ready));
         }
         let question = self.question(&batch.calls[at], &ready, asking);

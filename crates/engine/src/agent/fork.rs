@@ -48,7 +48,7 @@ impl Actor {
             return Some(SpawnError::ForkOfFork.to_string());
         }
         let at = Standing {
-            life: if header.background { Life::Background } else { Life::Foreground },
+            life: Life::of(header),
             depth: header.depth,
             most_depth: self.shared.config.ceilings.depth,
             mode: self.mode(),

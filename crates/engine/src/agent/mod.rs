@@ -25,6 +25,7 @@ mod report;
 pub(crate) mod resolve;
 mod sample;
 mod scratch;
+mod seat;
 mod slot;
 mod told;
 mod types;

@@ -13,7 +13,7 @@ use super::resolve::real;
 use crate::supervisor::{Row, Shared};
 
 /// The tool that asks for a plan's approval.
-const APPROVAL: &str = "ExitPlanMode";
+pub(super) const APPROVAL: &str = "ExitPlanMode";
 
 impl Actor {
     /// The mode that calls are judged by.
@@ -43,7 +43,9 @@ impl Actor {
 
     /// Tells the model that plan mode began or ended, if it does not know.
     pub(super) async fn tell_of_plan_mode(&mut self) -> Result<(), Halt> {
-        let file = (self.shared.config.leave.asks && self.can_ask_for_approval()).then(|| self.plan_file());
+        let file = ((self.shared.config.leave.asks || self.row.header.team.is_some())
+            && self.can_ask_for_approval())
+        .then(|| self.plan_file());
         let Some(text) = plan_due(self.transcript(), file.as_deref()) else { return Ok(()) };
         let blocks = Arc::from([Block::text(text)]);
         let body = Body::User { blocks, from: Origin::System, cause: None, starts_turn: false };

@@ -101,7 +101,7 @@ impl Actor {
         self.tell(text, Origin::System).await
     }
 
-    async fn tell(&mut self, text: String, from: Origin) -> Result<(), Halt> {
+    pub(super) async fn tell(&mut self, text: String, from: Origin) -> Result<(), Halt> {
         let blocks = Arc::from([Block::text(text)]);
         self.record(Body::User { blocks, from, cause: None, starts_turn: false }).await?;
         Ok(())

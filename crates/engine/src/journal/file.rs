@@ -2,12 +2,15 @@
 //! thousand journals don't need a thousand handles.
 //!
 //! Each append is one `write` into the page cache (about 10 µs), done in place: a hop to another thread costs
-//! more. Only waiting for a lock leaves the thread.
+//! more. Only waiting for a lock, and what is done rarely, leaves the thread.
+//!
+//! What an append or a follower needs is found from the end of the file ([`tail`]), so that neither costs more in a
+//! journal of a million records than in one of ten.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -16,7 +19,8 @@ use troupe_core::BoxFuture;
 use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 use super::handles::patiently;
-use super::lines::{Decoder, encode, single};
+use super::lines::{Decoder, Encoded, Numbers, single};
+use super::{tail, trim};
 
 /// Who else may write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,12 +28,18 @@ pub enum Locking {
     /// Nobody who numbers records: a lease held elsewhere keeps other writers out.
     Leased,
     /// Any process: each append takes the file's lock, waits for it this long at most, and looks for what
-    /// others wrote.
+    /// others wrote. A line without its LF is still being written.
     Shared(Duration),
 }
 
-/// The pause between two tries for a lock.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// The pauses between two tries for a lock: they grow from the first to the last.
+const LOCK_PAUSE: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5)];
+/// How often an append begins again because the file was replaced while it waited.
+const REPLACED: usize = 100;
+
+/// How many places of one journal are remembered, and of how many journals.
+const PLACES: usize = 16;
+const FOLLOWED: usize = 1_000;
 
 /// How much of a file's end is read at first to find its last line.
 const TAIL: usize = 1 << 14;
@@ -41,9 +51,17 @@ pub struct FileJournal {
     root: PathBuf,
     locking: Locking,
     tails: Mutex<HashMap<Key, Tail>>,
+    places: Mutex<HashMap<Key, VecDeque<Place>>>,
 }
 
-/// How far a file was read, so that an append need not read it again.
+/// Where a record ended when it was last read. It is looked at before it is relied on.
+#[derive(Clone, Copy)]
+struct Place {
+    seq: Seq,
+    offset: u64,
+}
+
+/// How far the only writer of a file got, so that it need not look again.
 #[derive(Clone, Copy)]
 struct Tail {
     bytes: u64,
@@ -53,7 +71,7 @@ struct Tail {
 impl FileJournal {
     /// Journals below `root`, which is made when the first one is written.
     pub fn new(root: PathBuf, locking: Locking) -> Self {
-        Self { root, locking, tails: Mutex::default() }
+        Self { root, locking, tails: Mutex::default(), places: Mutex::default() }
     }
 
     /// Where a journal lies.
@@ -64,6 +82,42 @@ impl FileJournal {
     /// Forgets what is known of a journal whose writer is gone.
     pub fn forget(&self, key: &Key) {
         self.lock_tails().remove(key);
+        self.lock_places().remove(key);
+    }
+
+    fn lock_places(&self) -> std::sync::MutexGuard<'_, HashMap<Key, VecDeque<Place>>> {
+        self.places.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Where what stands after `after` begins in a file.
+    fn start(&self, key: &Key, after: Seq, file: &File) -> io::Result<u64> {
+        if after == 0 {
+            return Ok(0);
+        }
+        let known = self
+            .lock_places()
+            .get(key)
+            .and_then(|places| places.iter().find(|place| place.seq == after).copied());
+        if let Some(Place { seq, offset }) = known
+            && tail::ends_at(file, offset, seq)?
+        {
+            return Ok(offset);
+        }
+        tail::behind(file, file.metadata()?.len(), after)
+    }
+
+    fn remember(&self, key: &Key, place: Place) {
+        if self.locking == Locking::Leased {
+            return;
+        }
+        let mut followed = self.lock_places();
+        if followed.len() >= FOLLOWED && !followed.contains_key(key) {
+            followed.clear();
+        }
+        let places = followed.entry(key.clone()).or_default();
+        places.retain(|known| known.seq != place.seq);
+        places.push_front(place);
+        places.truncate(PLACES);
     }
 
     fn lock_tails(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Tail>> {
@@ -91,41 +145,66 @@ impl FileJournal {
         .map_err(|error| io_error("open", path, error))
     }
 
+    /// Opens a file to append; a shared one with its lock, which ends with the handle.
+    async fn locked(&self, path: &Path) -> Result<File, JournalError> {
+        let mut file = self.open(path).await?;
+        let Locking::Shared(limit) = self.locking else { return Ok(file) };
+        for _ in 0..REPLACED {
+            lock(&file, path, limit).await?;
+            if is_in_place(&file, path).map_err(|error| io_error("find", path, error))? {
+                return Ok(file);
+            }
+            file = self.open(path).await?;
+        }
+        Err(io_error("lock", path, io::Error::other("it is replaced again and again")))
+    }
+
     fn write(
         &self,
         key: &Key,
         expect: Option<Seq>,
-        record: &Record,
+        record: Encoded,
         file: &mut File,
     ) -> Result<Seq, JournalError> {
         let path = self.path(key);
         let fail = |error| io_error("append to", &path, error);
         let size = file.metadata().map_err(fail)?.len();
         let known = self.lock_tails().get(key).copied().filter(|tail| tail.bytes <= size);
-        let last = match known {
+        let Numbers { whole: last, begun } = match known {
             // Only somebody without our numbering can have added to a leased journal.
-            Some(tail) if tail.bytes == size || self.locking == Locking::Leased => tail.last,
-            Some(tail) => scan(file, tail.bytes).map_err(fail)?.last().max(tail.last),
-            None => scan(file, 0).map_err(fail)?.last(),
+            Some(tail) if self.locking == Locking::Leased => Numbers { whole: tail.last, begun: 0 },
+            // Where nothing is decided by it, a number may be too high but not too low, and is had for less.
+            _ if expect.is_none() => tail::last_or_more(file, size).map_err(fail)?,
+            _ => tail::last(file, size).map_err(fail)?,
         };
         if let Some(expected) = expect
             && expected != last
         {
             return Err(JournalError::Conflict { key: key.as_str().to_owned(), expected, actual: last });
         }
-        let seq = last + 1;
-        let mut bytes = encode(record, seq);
+        // Lines of a torn record keep their number for themselves.
+        let used_up = || fail(io::Error::other("its last number is the largest that there is"));
+        let seq = last.max(begun).checked_add(1).ok_or_else(used_up)?;
+        let mut bytes = record.numbered(seq);
         if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
             bytes.insert(0, b'\n');
         }
         if let Err(error) = file.write_all(&bytes) {
             // What was written of it must not stand: a later reader would take it for a torn record.
             let _ = file.set_len(size);
+            self.lock_tails().remove(key);
             return Err(fail(error));
         }
-        self.lock_tails().insert(key.clone(), Tail { bytes: size + bytes.len() as u64, last: seq });
+        if self.locking == Locking::Leased {
+            self.lock_tails().insert(key.clone(), Tail { bytes: size + bytes.len() as u64, last: seq });
+        }
         Ok(seq)
     }
+}
+
+/// Does what takes long on a thread of its own.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
 
 /// Opens a file that must be a regular one. Nothing else may hold us: a pipe would wait for its other end.
@@ -149,16 +228,34 @@ fn ends_with_newline(file: &mut File, size: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-fn scan(file: &mut File, from: u64) -> io::Result<Decoder> {
+/// What was read of a file.
+struct Scan {
+    found: Vec<Found>,
+    /// The last record of it, and where that ends.
+    place: Option<Place>,
+}
+
+/// Reads from an offset, `most` records long. A last line without its LF counts unless `only_whole`.
+fn scan(file: &mut File, from: u64, most: usize, only_whole: bool) -> io::Result<Scan> {
     file.seek(SeekFrom::Start(from))?;
     let mut decoder = Decoder::new();
     let mut reader = BufReader::with_capacity(1 << 16, file);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line)? > 0 {
+    let (mut line, mut offset) = (Vec::new(), from);
+    let mut place = None;
+    while decoder.records() < most && reader.read_until(b'\n', &mut line)? > 0 {
+        let is_whole = line.last() == Some(&b'\n');
+        if only_whole && !is_whole {
+            break;
+        }
+        offset += line.len() as u64;
+        let before = decoder.records();
         decoder.line(line.strip_suffix(b"\n").unwrap_or(&line));
+        if decoder.records() > before && is_whole {
+            place = Some(Place { seq: decoder.last(), offset });
+        }
         line.clear();
     }
-    Ok(decoder)
+    Ok(Scan { found: decoder.finish(), place })
 }
 
 /// The first line, where it is not longer than [`LINE`].
@@ -195,13 +292,14 @@ fn last_line(file: &mut File) -> io::Result<Option<Vec<u8>>> {
 }
 
 async fn lock(file: &File, path: &Path, limit: Duration) -> Result<(), JournalError> {
-    let mut waited = Duration::ZERO;
+    let end = tokio::time::Instant::now() + limit;
+    let [mut pause, longest] = LOCK_PAUSE;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(()),
-            Err(std::fs::TryLockError::WouldBlock) if waited < limit => {
-                tokio::time::sleep(LOCK_PAUSE).await;
-                waited += LOCK_PAUSE;
+            Err(std::fs::TryLockError::WouldBlock) if tokio::time::Instant::now() < end => {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(longest);
             }
             Err(std::fs::TryLockError::WouldBlock) => {
                 let waited_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
@@ -209,6 +307,16 @@ async fn lock(file: &File, path: &Path, limit: Duration) -> Result<(), JournalEr
             }
             Err(std::fs::TryLockError::Error(error)) => return Err(io_error("lock", path, error)),
         }
+    }
+}
+
+/// Whether a file is the one that has its path now.
+fn is_in_place(file: &File, path: &Path) -> io::Result<bool> {
+    let file = file.metadata()?;
+    match std::fs::metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (file.dev(), file.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -221,11 +329,9 @@ impl Journal for FileJournal {
     ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
-            let mut file = self.open(&path).await?;
-            if let Locking::Shared(limit) = self.locking {
-                lock(&file, &path, limit).await?;
-            }
-            self.write(key, expect, &record, &mut file)
+            let record = Encoded::new(&record);
+            let mut file = self.locked(&path).await?;
+            self.write(key, expect, record, &mut file)
         })
     }
 
@@ -233,27 +339,65 @@ impl Journal for FileJournal {
         let path = self.path(key);
         Box::pin(async move {
             let file = path.clone();
-            let synced = tokio::task::spawn_blocking(move || File::open(&file)?.sync_data()).await;
-            let synced = synced.unwrap_or_else(|error| Err(io::Error::other(error)));
+            let synced = aside(move || File::open(&file)?.sync_data()).await;
             synced.map_err(|error| io_error("sync", &path, error))
         })
     }
 
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        self.page(key, after, usize::MAX)
+    }
+
+    fn page<'a>(
+        &'a self,
+        key: &'a Key,
+        after: Seq,
+        most: usize,
+    ) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         Box::pin(async move {
             let path = self.path(key);
+            let fail = |error| io_error("read", &path, error);
             let open = || regular(OpenOptions::new().read(true), &path);
             let mut file = match patiently(open).await {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
                 Err(error) => return Err(io_error("open", &path, error)),
             };
-            let found = scan(&mut file, 0).map_err(|error| io_error("read", &path, error))?.finish();
-            if after == 0 {
-                return Ok(found);
+            let start = self.start(key, after, &file).map_err(fail)?;
+            let Scan { mut found, place } =
+                scan(&mut file, start, most, self.locking != Locking::Leased).map_err(fail)?;
+            if let Some(place) = place {
+                self.remember(key, place);
             }
-            let start = found.iter().position(|found| matches!(found, Found::Record(seq, _) if *seq > after));
-            Ok(start.map_or_else(Vec::new, |start| found[start..].to_vec()))
+            found.retain(|found| !matches!(found, Found::Record(seq, _) if *seq <= after));
+            Ok(found)
+        })
+    }
+
+    fn trim<'a>(&'a self, key: &'a Key, upto: Seq) -> BoxFuture<'a, Result<bool, JournalError>> {
+        Box::pin(async move {
+            // The only writer of a leased journal remembers offsets; nothing asks for it there.
+            if self.locking == Locking::Leased {
+                return Ok(false);
+            }
+            let path = self.path(key);
+            let fail = |error| io_error("trim", &path, error);
+            let of = path.clone();
+            let Some(copy) = aside(move || trim::copy(&of, upto)).await.map_err(fail)? else {
+                return Ok(false);
+            };
+            let file = self.locked(&path).await?;
+            if !copy.is_of(&file).map_err(fail)? {
+                return Ok(false);
+            }
+            let into = path.clone();
+            let finish = move || {
+                let done = copy.finish(&into);
+                drop(file);
+                done
+            };
+            aside(finish).await.map_err(fail)?;
+            Ok(true)
         })
     }
 

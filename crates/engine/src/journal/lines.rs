@@ -11,22 +11,37 @@ const PART: &str = "troupePart";
 /// Most bytes of a damaged line that a report quotes.
 const QUOTE: usize = 120;
 
-/// A record as bytes: compact JSON, LF after each line.
-pub(super) fn encode(record: &Record, seq: Seq) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(512);
-    let last = record.0.len().saturating_sub(1);
-    for (n, line) in record.0.iter().enumerate() {
-        let start = bytes.len();
-        // Maps of JSON values always serialise, and a vector takes every write.
-        let _ = serde_json::to_writer(&mut bytes, line);
-        // The mark goes behind the keys that are there, without a copy of the map.
-        let closed = bytes.pop();
-        debug_assert_eq!(closed, Some(b'}'));
-        let comma = if bytes.len() - start > 1 { "," } else { "" };
-        let key = if n == last { SEQ } else { PART };
-        let _ = writeln!(bytes, "{comma}\"{key}\":{seq}}}");
+/// A record as bytes that lack only its number, so that what takes time is done before anybody is kept waiting.
+pub(super) struct Encoded {
+    lines: Vec<Vec<u8>>,
+}
+
+impl Encoded {
+    /// Compact JSON, a line an object.
+    pub(super) fn new(record: &Record) -> Self {
+        let line = |line: &Map<String, Value>| {
+            let mut bytes = Vec::with_capacity(512);
+            // Maps of JSON values always serialise, and a vector takes every write.
+            let _ = serde_json::to_writer(&mut bytes, line);
+            let closed = bytes.pop();
+            debug_assert_eq!(closed, Some(b'}'));
+            bytes
+        };
+        Self { lines: record.0.iter().map(line).collect() }
     }
-    bytes
+
+    /// The record with its number, LF after each line.
+    pub(super) fn numbered(self, seq: Seq) -> Vec<u8> {
+        let last = self.lines.len().saturating_sub(1);
+        let mut bytes = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 40).sum());
+        for (n, line) in self.lines.into_iter().enumerate() {
+            let comma = if line.len() > 1 { "," } else { "" };
+            let key = if n == last { SEQ } else { PART };
+            bytes.extend(line);
+            let _ = writeln!(bytes, "{comma}\"{key}\":{seq}}}");
+        }
+        bytes
+    }
 }
 
 /// A line that is a record of its own, or the last of one, without its LF.
@@ -34,6 +49,34 @@ pub(super) fn single(line: &[u8]) -> Option<Map<String, Value>> {
     let mut map = serde_json::from_slice::<Map<String, Value>>(line).ok()?;
     map.shift_remove(SEQ).and_then(|seq| seq.as_u64())?;
     Some(map)
+}
+
+/// The numbers that a line carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Numbers {
+    /// Of the last record that ends in it; 0 where none does.
+    pub(super) whole: Seq,
+    /// Of a record of which more should follow; 0 where there is none.
+    pub(super) begun: Seq,
+}
+
+/// The numbers of a line, without its LF.
+pub(super) fn numbers(line: &[u8]) -> Numbers {
+    let mut decoder = Decoder::new();
+    decoder.line(line);
+    let begun = if decoder.open.is_empty() { 0 } else { decoder.open_seq };
+    Numbers { whole: decoder.last, begun }
+}
+
+/// The number at the end of a line as [`Encoded`] writes it, without a look at the rest: a guess, but never one that is
+/// missing where we wrote the line. The LF may be there or not.
+pub(super) fn stamp(line: &[u8]) -> Option<Seq> {
+    let line = line.strip_suffix(b"\n").unwrap_or(line).strip_suffix(b"}")?;
+    let digits = line.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (before, digits) = line.split_at(line.len() - digits);
+    let key = before.strip_suffix(b"\":")?.strip_suffix(SEQ.as_bytes())?;
+    key.ends_with(b"\"").then_some(())?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
 /// Reads bytes of a journal, record by record. Only LF ends a line; a torn, glued or foreign line is never
@@ -44,6 +87,7 @@ pub(super) struct Decoder {
     open_seq: Seq,
     first: bool,
     found: Vec<Found>,
+    records: usize,
     last: Seq,
 }
 
@@ -71,6 +115,8 @@ impl Decoder {
 
     /// A line that is not one object: whatever is a whole object in it is taken, and the damage is told.
     fn damaged(&mut self, line: &[u8]) {
+        // The lines before it belong to a record that was torn here; another one may have its number.
+        self.drop_open();
         let mut rest = line;
         let mut taken = false;
         while let Some(start) = rest.iter().position(|byte| *byte == b'{') {
@@ -103,6 +149,7 @@ impl Decoder {
             let mut lines = std::mem::take(&mut self.open);
             lines.push(map);
             self.last = self.last.max(seq);
+            self.records += 1;
             self.found.push(Found::Record(seq, Record(lines)));
         } else {
             self.found.push(Found::Foreign(map));
@@ -116,8 +163,14 @@ impl Decoder {
         }
     }
 
+    /// The highest number of a record so far.
     pub(super) fn last(&self) -> Seq {
         self.last
+    }
+
+    /// How many records there were so far.
+    pub(super) fn records(&self) -> usize {
+        self.records
     }
 
     pub(super) fn finish(mut self) -> Vec<Found> {
@@ -134,6 +187,10 @@ mod tests {
 
     fn map(text: &str) -> Map<String, Value> {
         serde_json::from_str(text).unwrap()
+    }
+
+    fn encode(record: &Record, seq: Seq) -> Vec<u8> {
+        Encoded::new(record).numbered(seq)
     }
 
     fn decode(text: &[u8]) -> Vec<Found> {
@@ -162,7 +219,25 @@ mod tests {
         assert!(!found.iter().any(|found| matches!(found, Found::Record(..))), "{found:?}");
     }
 
+    // proves: M1, E7
+    #[test]
+    fn lines_of_a_torn_record_are_not_taken_into_the_next_one_of_its_number() {
+        let mut bytes = b"{\"torn\":1,\"troupePart\":7}\n{\"torn\":2,\"trou\n".to_vec();
+        let record = Record(vec![map(r#"{"a":1}"#), map(r#"{"b":2}"#)]);
+        bytes.extend(encode(&record, 7));
+        assert!(decode(&bytes).contains(&Found::Record(7, record)));
+    }
+
     proptest! {
+        // proves: M1
+        #[test]
+        fn the_stamp_is_the_number_that_the_whole_line_carries(seq in any::<u64>(), text in ".*") {
+            let line = Record(vec![Map::from_iter([("t".to_owned(), Value::String(text))])]);
+            let bytes = encode(&line, seq);
+            prop_assert_eq!(stamp(&bytes), Some(seq));
+            prop_assert_eq!(numbers(&bytes[..bytes.len() - 1]), Numbers { whole: seq, begun: 0 });
+        }
+
         // proves: E7
         #[test]
         fn no_bytes_are_fatal_and_whole_lines_survive(junk in prop::collection::vec(any::<u8>(), 0..200)) {

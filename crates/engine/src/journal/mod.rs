@@ -5,9 +5,13 @@ mod file;
 mod handles;
 mod lines;
 mod memory;
+mod tail;
+mod trim;
+pub mod watch;
 
 #[cfg(test)]
 mod conform;
 
 pub use file::{FileJournal, Locking};
 pub use memory::MemoryJournal;
+pub use watch::{Follow, Watch};

@@ -149,9 +149,9 @@ variables! {
     FILE_READ_MAX_OUTPUT_TOKENS: Prefixed, Kind::Number, "Most tokens of one file read.";
     GLOB_NO_IGNORE: Prefixed, ON, "Glob lists ignored files too.";
     DISABLE_BACKGROUND_TASKS: Prefixed, OFF, "Nothing runs in the background.";
-    ENABLE_TASKS: Prefixed, ON, "The task tools; off gives the plain list of things to do.";
+    ENABLE_TASKS: Prefixed, OFF, "The task tools in place of each agent's own list; on in teams unless set to no.";
     ENABLE_TODO_TOOLS: Prefixed, OFF, "The task tools for models that do without them.";
-    TASK_LIST_ID: Prefixed, Kind::Text, "The task list to share.";
+    TASK_LIST_ID: Prefixed, Kind::Text, "The task list that sessions share by this name.";
     MAX_TOOL_USE_CONCURRENCY: Prefixed, Kind::Number, "Most calls that run at once.";
     MAX_MCP_OUTPUT_TOKENS: Exact, Kind::Number, "Most tokens of one MCP result.";
     MCP_TIMEOUT: Exact, Kind::Number, "Time limit of an MCP server's start, in ms.";

@@ -60,6 +60,19 @@ impl Lease {
         Self::try_take(path)
     }
 
+    /// Who holds a lease: its process id, or `?`; none where it is free, or there is none.
+    pub fn holder(path: &Path) -> Option<String> {
+        let mut file = File::open(path).ok()?;
+        match file.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => {}
+            Ok(()) | Err(TryLockError::Error(_)) => return None,
+        }
+        let mut holder = String::new();
+        let _ = file.read_to_string(&mut holder);
+        let holder = holder.trim();
+        Some(if holder.is_empty() { "?" } else { holder }.to_owned())
+    }
+
     fn try_take(path: &Path) -> Result<Self, LeaseError> {
         let io = |source| LeaseError::Io { path: path.to_owned(), source };
         if let Some(folder) = path.parent() {
@@ -105,7 +118,9 @@ mod tests {
             Err(LeaseError::Held { holder }) => assert_eq!(holder, std::process::id().to_string()),
             other => panic!("{other:?}"),
         }
+        assert_eq!(Lease::holder(&path), Some(std::process::id().to_string()));
         drop(first);
+        assert_eq!(Lease::holder(&path), None);
         Lease::take(&path).await.unwrap();
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use troupe_core::BoxFuture;
+use troupe_core::board::{Made, Move, MoveError, Shown};
 use troupe_core::event::{EventKind, JobChange};
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::job::JobKind;
@@ -13,11 +14,12 @@ use troupe_core::policy::{Answer, Question, Unreadable};
 use troupe_core::ports::supervisor::{
     Job, JobCx, JobError, JobNews, JobStart, Release, SpawnError, Supervisor, Waiter,
 };
+use troupe_core::ports::teams::Teams;
 use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::{Hold, Untold};
-use super::{Shared, background, mail, notice, runner, spawn};
+use super::{Shared, background, mail, notice, runner, spawn, tasks};
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -37,6 +39,10 @@ impl Supervisor for Door {
                 Err(SpawnError::System(why))
             })
         })
+    }
+
+    fn teams(&self) -> Option<&dyn Teams> {
+        self.0.config.teams.enabled.then_some(self as &dyn Teams)
     }
 
     fn forks(&self) -> bool {
@@ -110,6 +116,14 @@ impl Supervisor for Door {
     fn correspondents(&self, me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
         let found = self.0.row(me).map(|row| mail::correspondents(&self.0, &row.header));
         Box::pin(std::future::ready(found.unwrap_or_default()))
+    }
+
+    fn tasks<'a>(&'a self, _me: &'a AgentId) -> BoxFuture<'a, Result<Shown, MoveError>> {
+        Box::pin(tasks::shown(&self.0))
+    }
+
+    fn make_move<'a>(&'a self, me: &'a AgentId, step: Move) -> BoxFuture<'a, Result<Made, MoveError>> {
+        Box::pin(tasks::made(&self.0, me, step))
     }
 
     fn urged<'a>(&'a self, agent: &'a AgentId) -> BoxFuture<'a, ()> {

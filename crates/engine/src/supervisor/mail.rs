@@ -8,9 +8,11 @@ use troupe_core::entry::Header;
 use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, JobId};
 use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, MailError, Receipt};
+use troupe_core::team::Kind;
 
 use super::Shared;
 use super::spawn::{ResumeError, Resumed, Wake, resume};
+use super::team::{Via, route};
 use crate::inbox::InboxError;
 
 /// How long an agent that is ending may take until it is taken up again.
@@ -19,12 +21,16 @@ const RETIRE: Duration = Duration::from_secs(20);
 const TRIES: usize = 3;
 
 /// Sends a message.
-pub(super) async fn send(shared: &Arc<Shared>, mail: Mail) -> Result<Receipt, MailError> {
-    if mail.text.trim().is_empty() || mail.text.len() > LONGEST {
+pub(super) async fn send(shared: &Arc<Shared>, mut mail: Mail) -> Result<Receipt, MailError> {
+    if mail.kind == Kind::Text && (mail.text.trim().is_empty() || mail.text.len() > LONGEST) {
         return Err(MailError::Length);
     }
     let from = shared.row(&mail.from).ok_or(MailError::Ending)?;
-    let to = shared.directory.resolve(&from.header, &mail.to)?;
+    let to = match route(shared, &from.header, &mail).await? {
+        Via::Posted(receipt) => return Ok(receipt),
+        Via::Agent(to) => to,
+    };
+    mail.summary = Some(mail.brief());
     let name = shared.directory.known(&to).and_then(|known| known.header.name.clone());
     let prompt = mail.prompt(from.header.name.as_deref().unwrap_or(mail.from.as_str()));
     for _ in 0..TRIES {

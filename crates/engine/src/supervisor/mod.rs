@@ -16,6 +16,8 @@ mod scratch;
 pub(crate) mod shared;
 pub(crate) mod spawn;
 mod standing;
+pub(crate) mod tasks;
+pub(crate) mod team;
 pub(crate) mod warm;
 
 pub(crate) use questions::Answered;

@@ -19,7 +19,7 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
 use super::door::{end, record};
-use super::{Row, Shared, handoff, notice};
+use super::{Row, Shared, handoff, notice, tasks};
 use crate::store::{StoreError, Writer, agent_log, load_own};
 
 /// How long the jobs of a failed agent may take to end.
@@ -85,6 +85,7 @@ pub(super) fn agent(
             record(shared, &job, Outcome::Agent(Box::new(envelope)));
             return;
         }
+        tasks::ended(shared, &row, &envelope).await;
         notice::hand_on(shared, &row).await;
         // Whoever waits wakes now, whatever the steps after it do.
         let untold = record(shared, &job, Outcome::Agent(Box::new(envelope.clone())));

@@ -24,6 +24,8 @@ use super::jobs::Jobs;
 use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
+use super::tasks::Lists;
+use super::team::Seats;
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -50,9 +52,13 @@ pub(crate) struct Shared {
     pub(crate) standing: Standing,
     pub(crate) questions: Questions,
     pub(crate) scratch: Scratch,
+    /// The task list that its agents work on.
+    pub(crate) lists: Lists,
     /// What was told and is not to be told again.
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
+    /// Who is in a team.
+    pub(crate) seats: Seats,
     /// First requests of agents that started together.
     pub(crate) warming: Arc<Warming>,
     /// The agent definitions as they were last looked at.
@@ -77,6 +83,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(parts: Parts, config: Config, session: SessionId) -> Arc<Self> {
         let place = &config.place;
+        let lists = Lists::new(&place.root, session.clone(), config.tasks.clone());
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
             decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),
@@ -88,8 +95,10 @@ impl Shared {
             standing: Standing::new(&config.leave, &config.place),
             questions: Questions::default(),
             scratch: Scratch::default(),
+            lists,
             told: Mutex::default(),
             directory: Directory::default(),
+            seats: Seats::default(),
             warming: Arc::default(),
             definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),
@@ -162,6 +171,11 @@ impl Shared {
 
     pub(crate) fn row(&self, agent: &AgentId) -> Option<Arc<Row>> {
         lock(&self.agents).live.get(agent).cloned()
+    }
+
+    /// The ids of all live agents.
+    pub(crate) fn live_agents(&self) -> Vec<AgentId> {
+        lock(&self.agents).live.keys().cloned().collect()
     }
 
     pub(crate) fn roster(&self) -> Vec<Member> {

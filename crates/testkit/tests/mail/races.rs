@@ -16,6 +16,7 @@ use troupe_core::input::Prompt;
 use troupe_core::mail::Mail;
 use troupe_core::ports::model::{Delta, Model, ModelError, ModelInfo, Request};
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::team::Kind;
 use troupe_core::usage::Usage;
 use troupe_core::{BoxFuture, BoxStream, CancellationToken};
 use troupe_engine::{Session, Start};
@@ -105,6 +106,7 @@ impl Tool for Flood {
                     to: format!("w{}", round % AGENTS),
                     text: format!("round {round}."),
                     summary: None,
+                    kind: Kind::Text,
                     call: CallId::new(format!("flood-{round}")),
                 };
                 if let Err(error) = cx.supervisor.send(mail).await {

@@ -14,6 +14,7 @@ use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::Waiter;
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::spawn::{Seed, Spawn};
+use troupe_core::team::slug;
 
 use super::report::{self, Asked};
 use crate::file::path::absolute;
@@ -35,11 +36,13 @@ pub struct AgentOptions {
     pub background: bool,
     /// Whether they do where the call doesn't say.
     pub by_default: bool,
+    /// Whether they share a list of tasks; else each has a list of its own.
+    pub tasks: bool,
 }
 
 impl Default for AgentOptions {
     fn default() -> Self {
-        Self { background: true, by_default: false }
+        Self { background: true, by_default: false, tasks: false }
     }
 }
 
@@ -135,12 +138,6 @@ fn brief(input: &Value) -> Result<&str, BadInput> {
 
 /// Refuses what there is no place for yet, and says what to do instead.
 fn fits(input: &Value) -> Result<(), BadInput> {
-    if text(input, "team_name").is_some() {
-        return Err(BadInput::new(
-            "team_name",
-            "there are no teams in this session; leave it out, and give the agent a `name` to speak of it by",
-        ));
-    }
     if let Some(mode) = text(input, "mode")
         && Mode::parse(mode).is_none()
     {
@@ -162,11 +159,70 @@ fn fits(input: &Value) -> Result<(), BadInput> {
     }
 }
 
+/// Whether the call is for a member of a team (A1): it has a name, and there is a team that the caller leads. With a
+/// team's name alone, or without a name, it is for an agent like any other (F067).
+fn membership(cx: &ToolCx, input: &Value) -> Result<bool, BadInput> {
+    let (team, named) = (text(input, "team_name"), text(input, "name").is_some());
+    let seat = cx.supervisor.teams().and_then(|teams| teams.seat(&cx.me));
+    match (team, seat) {
+        (None, None) => Ok(false),
+        (Some(_), None) => Err(BadInput::new(
+            "team_name",
+            "there is no team here; leave it out, and give the agent a `name` to speak of it by",
+        )),
+        (Some(team), Some(seat)) if slug(team) != seat.team => {
+            Err(BadInput::new("team_name", format!("is not yours: your team is `{}`", seat.team)))
+        }
+        (Some(_), Some(seat)) if named && !seat.leads => Err(BadInput::new(
+            "team_name",
+            "a member starts no members; leave it out for an agent of your own",
+        )),
+        (_, Some(seat)) => Ok(named && seat.leads && text(input, "isolation").is_none()),
+    }
+}
+
+/// Starts a member, and says who it is (T9).
+async fn enlisted(cx: &ToolCx, spawn: Spawn) -> ToolOutput {
+    let Some(teams) = cx.supervisor.teams() else { return ToolOutput::error("there is no team here") };
+    let member = tokio::select! {
+        biased;
+        () = cx.cancel.cancelled() => return ToolOutput::error("cancelled before the member was started"),
+        started = teams.enlist(spawn) => match started {
+            Ok(member) => member,
+            Err(refusal) => return ToolOutput::error(format!("No member was started: {refusal}")),
+        },
+    };
+    let words = format!(
+        "{} ({}) is now a member of the team `{}` and at work. What it has to say comes as a message; write to it by \
+         SendMessage. It stays, idle between turns, until it is asked to shut down.",
+        member.name, member.agent_id, member.team
+    );
+    let data = json!({
+        "status": "teammate_spawned",
+        "teammate_id": member.agent_id,
+        "agent_id": member.agent_id,
+        "name": member.name,
+        "team_name": member.team,
+        "agent_type": member.agent_type,
+        "model": member.model,
+        "color": member.color,
+        "backend": member.backend,
+        "pane": member.pane,
+        "plan_mode_required": member.plan_mode_required,
+    });
+    ToolOutput::text(words).with_data(data)
+}
+
 async fn run(cx: &ToolCx, input: &Value, options: AgentOptions) -> ToolOutput {
     let spawn = match fits(input).and_then(|()| spawn(cx, input, options)) {
         Ok(spawn) => spawn,
         Err(fault) => return ToolOutput::error(fault.to_string()),
     };
+    match membership(cx, input) {
+        Ok(false) => {}
+        Ok(true) => return enlisted(cx, spawn).await,
+        Err(fault) => return ToolOutput::error(fault.to_string()),
+    }
     let fork = spawn.seed == Seed::Fork;
     let waiter = tokio::select! {
         biased;

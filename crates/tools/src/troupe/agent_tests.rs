@@ -240,7 +240,6 @@ async fn a_call_that_is_asked_to_lets_its_agent_go_on() {
 #[tokio::test]
 async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
     for (more, words) in [
-        (json!({"team_name": "t"}), "no teams"),
         (json!({"isolation": "worktree"}), "no worktrees"),
         (json!({"isolation": "worktree", "cwd": "/w"}), "one of `cwd` and `isolation`"),
         (json!({"isolation": "remote"}), "works here"),
@@ -256,6 +255,17 @@ async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
         assert!(output.is_error && text_of(&output.content).contains(words));
         assert!(stage.spawned.lock().unwrap().is_none());
     }
+}
+
+// proves: A1
+#[tokio::test]
+async fn there_are_no_members_where_there_is_no_team() {
+    let mut input = brief();
+    input["team_name"] = json!("t");
+    let stage = Stage::new();
+    let output = Agent::default().call(&stage.cx(), input).await;
+    assert!(output.is_error && text_of(&output.content).contains("there is no team here"));
+    assert!(stage.spawned.lock().unwrap().is_none());
 }
 
 // proves: A8

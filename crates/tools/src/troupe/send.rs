@@ -7,12 +7,16 @@ use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, Receipt};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
+use troupe_core::team::Kind;
 use troupe_core::visible::visible;
 
 /// Most agents listed; the rest is counted.
 const LISTED: usize = 100;
 /// Most characters of what an agent is for, in the list and in a title.
 const WORDS: usize = 80;
+
+/// The protocol messages that an agent sends; the others are the harness's.
+const SENT: [&str; 3] = ["shutdown_request", "shutdown_response", "plan_approval_response"];
 
 /// Sends a message to another agent.
 pub struct SendMessage {
@@ -70,18 +74,22 @@ fn word<'i>(input: &'i Value, key: &str) -> &'i str {
 }
 
 /// What is to be sent, and to whom.
-fn parts(input: &Value) -> Result<(&str, &str), BadInput> {
+fn parts(input: &Value) -> Result<(&str, &str, Option<&Value>), BadInput> {
     let to = word(input, "to");
-    if to == "*" || to.contains(':') {
-        let why = "there is no team, and no other session can be reached: write to one agent of this session";
+    if to.contains(':') {
+        let why =
+            "no other session can be reached: write to an agent of this session or a member of the team";
         return Err(BadInput::new("to", why));
     }
     if to.is_empty() {
         return Err(BadInput::new("to", "is empty; ListAgents shows whom there is"));
     }
-    if input.get("message").is_some_and(|message| !message.is_string()) {
-        let why = "is an object; protocol messages are for teams, and there is no team: send a text";
-        return Err(BadInput::new("message", why));
+    if let Some(message) = input.get("message").filter(|message| !message.is_string()) {
+        protocol(message, "-")?;
+        if to == "*" {
+            return Err(BadInput::new("message", "is an object; protocol messages go to one member each"));
+        }
+        return Ok((to, "", Some(message)));
     }
     let text = word(input, "message");
     if text.is_empty() {
@@ -91,7 +99,25 @@ fn parts(input: &Value) -> Result<(&str, &str), BadInput> {
         let why = format!("has more than {LONGEST} bytes; put it into a file and send the path");
         return Err(BadInput::new("message", why));
     }
-    Ok((to, text))
+    Ok((to, text, None))
+}
+
+/// The protocol message that an object is. A request without an id gets the call's.
+fn protocol(message: &Value, call: &str) -> Result<Kind, BadInput> {
+    let wrong = |why: &str| BadInput::new("message", why);
+    let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
+    if !SENT.contains(&kind) {
+        return Err(wrong(&format!("as an object has a `type`: one of {}", SENT.join(", "))));
+    }
+    let mut message = message.clone();
+    if kind == "shutdown_request"
+        && let Some(message) = message.as_object_mut()
+        && !message.contains_key("request_id")
+        && !message.contains_key("requestId")
+    {
+        message.insert("request_id".to_owned(), format!("shutdown-{call}").into());
+    }
+    serde_json::from_value(message).map_err(|fault| wrong(&format!("is no {kind}: {fault}")))
 }
 
 /// The first words of a text, for one line.
@@ -102,8 +128,12 @@ fn brief(text: &str) -> String {
 }
 
 async fn send(cx: &ToolCx, input: &Value) -> ToolOutput {
-    let (to, text) = match parts(input) {
+    let (to, text, object) = match parts(input) {
         Ok(parts) => parts,
+        Err(fault) => return ToolOutput::error(fault.to_string()),
+    };
+    let kind = match object.map(|object| protocol(object, cx.call.as_str())).transpose() {
+        Ok(kind) => kind.unwrap_or_default(),
         Err(fault) => return ToolOutput::error(fault.to_string()),
     };
     let summary = Some(word(input, "summary")).filter(|summary| !summary.is_empty());
@@ -111,7 +141,8 @@ async fn send(cx: &ToolCx, input: &Value) -> ToolOutput {
         from: cx.me.clone(),
         to: to.to_owned(),
         text: text.to_owned(),
-        summary: Some(summary.map_or_else(|| brief(text), str::to_owned)),
+        summary: summary.map(str::to_owned),
+        kind,
         call: cx.call.clone(),
     };
     match cx.supervisor.send(mail).await {
@@ -122,11 +153,20 @@ async fn send(cx: &ToolCx, input: &Value) -> ToolOutput {
 
 fn sent(receipt: &Receipt) -> ToolOutput {
     let Receipt { to, name, delivery } = receipt;
+    if let Delivery::ToAll(names) = delivery
+        && names.is_empty()
+    {
+        return ToolOutput::error("Not sent: there is nobody else in the team.");
+    }
     let who = match name {
         Some(name) => format!("{name} ({to})"),
         None => to.to_string(),
     };
     let (text, resumed) = match delivery {
+        Delivery::Posted => (format!("Sent to {who}, which reads it between two steps."), false),
+        Delivery::ToAll(names) => {
+            (format!("Sent to {} of the team: {}.", names.len(), names.join(", ")), false)
+        }
         Delivery::Queued => (format!("Sent to {who}, which reads it between two steps."), false),
         Delivery::Read => (format!("Sent to {who}, which has read it."), false),
         Delivery::Resumed { job, .. } => (

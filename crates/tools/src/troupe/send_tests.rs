@@ -99,7 +99,8 @@ async fn the_sender_is_told_when_it_is_read() {
     assert!(!is_error && text.contains("rev (a1)") && text.contains("between two steps"), "{text}");
     let mail = post.sent.lock().unwrap().pop().unwrap();
     assert_eq!((&*mail.to, &*mail.text), ("rev", long));
-    assert_eq!(mail.summary.as_deref(), Some("The parser is done and the tests pass, all but…"));
+    assert_eq!(mail.summary, None);
+    assert_eq!(mail.brief(), "The parser is done and the tests pass, all but…");
     let resumed = Post::of(Ok(Delivery::Resumed { job: "a1".into(), run: 2 }));
     let (text, _) = resumed.send(json!({"to": "rev", "message": "go on", "summary": "next part"})).await;
     assert!(text.contains("in the background as task a1"), "{text}");
@@ -114,11 +115,12 @@ async fn what_can_not_be_sent_says_why() {
     let (text, is_error) = post.send(json!({"to": "x", "message": "hi"})).await;
     assert!(is_error && text.ends_with("there are: main, rev"), "{text}");
     for (input, word) in [
-        (json!({"to": "*", "message": "all"}), "no team"),
-        (json!({"to": "uds:/tmp/x", "message": "x"}), "no team"),
+        (json!({"to": "*", "message": {"type": "shutdown_request"}}), "one member each"),
+        (json!({"to": "uds:/tmp/x", "message": "x"}), "no other session"),
         (json!({"to": " ", "message": "x"}), "ListAgents"),
         (json!({"to": "rev", "message": "  "}), "empty"),
-        (json!({"to": "rev", "message": {"type": "shutdown_request"}}), "teams"),
+        (json!({"to": "rev", "message": {"type": "mode_set_request", "mode": "plan"}}), "shutdown_request"),
+        (json!({"to": "rev", "message": {"type": "shutdown_response"}}), "request_id"),
         (json!({"to": "rev", "message": "x".repeat(LONGEST + 1)}), "file"),
     ] {
         let tool = SendMessage::new();

@@ -200,6 +200,8 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        tasks: None,
+        teams: troupe_engine::session::Teamwork::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

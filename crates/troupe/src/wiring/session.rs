@@ -14,7 +14,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Background, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Background, PlaceConfig, Prompting, Teamwork, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -138,7 +138,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
     options.product.sandbox = sandbox.state;
-    let builtin = tools::builtin(&env, &settings, sandbox.sandboxing);
+    let builtin = tools::builtin(run, &env, &settings, sandbox.sandboxing);
     tools::tell_unknown(run.permissions.tools.as_deref(), &builtin);
     let parts = Parts {
         model,
@@ -183,6 +183,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         background: background(&env, &settings),
         forks: cache::forks(&env, headless),
         cache: cache::caching(&env, headless),
+        tasks: env.text(&var::TASK_LIST_ID).map(str::to_owned),
+        teams: Teamwork { enabled: tools::is_on(&env, &var::AGENT_TEAMS, headless), ..Teamwork::default() },
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

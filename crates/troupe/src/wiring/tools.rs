@@ -11,6 +11,7 @@ use troupe_tools::shell::Options;
 use troupe_tools::shell::sandbox::Sandboxing;
 use troupe_tools::troupe::AgentOptions;
 
+use crate::args::Run;
 use crate::docs::Docs;
 use crate::fault::warn;
 
@@ -18,14 +19,33 @@ use crate::fault::warn;
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
-pub(super) fn builtin(env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
+pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
     let options = Options { sandbox, ..options(env, settings) };
     let by_default = is_on(env, &var::BACKGROUND_AGENTS, false);
-    let agents = AgentOptions { background: options.background, by_default };
+    let agents = AgentOptions { background: options.background, by_default, tasks: shares_tasks(run, env) };
     let mut tools = troupe_tools::builtin_with(options, agents);
     tools.push(Arc::new(Docs::new()));
+    if is_on(env, &var::AGENT_TEAMS, false) {
+        tools.extend(troupe_tools::team::tools());
+    }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools
+}
+
+/// The tools of the shared list.
+const TASKS: [&str; 4] = ["TaskCreate", "TaskGet", "TaskList", "TaskUpdate"];
+
+/// Whether agents share a list of tasks; else each has one of its own. The four tools take some 800 bytes more of each
+/// request than TodoWrite, so they are there where agents work together, or where somebody asks for them.
+fn shares_tasks(run: &Run, env: &Env) -> bool {
+    let flags = run.permissions.tools.iter().flatten().chain(&run.permissions.allowed_tools);
+    let mut named =
+        flags.flat_map(|value| split(value)).map(|rule| rule.split('(').next().unwrap_or(rule).trim());
+    if named.any(|name| TASKS.contains(&name)) {
+        return true;
+    }
+    let said = env.find(&var::ENABLE_TASKS).is_some();
+    is_on(env, if said { &var::ENABLE_TASKS } else { &var::AGENT_TEAMS }, false)
 }
 
 fn options(env: &Env, settings: &Settings) -> Options {
@@ -106,6 +126,26 @@ mod tests {
         let named: Option<Vec<String>> = named.map(|names| names.iter().map(ToString::to_string).collect());
         let pool = pool(named.as_deref(), bare, denied.iter().copied());
         ["Agent", "Bash", "Edit", "Grep", "Read"].into_iter().filter(|tool| pool.passes(tool)).collect()
+    }
+
+    // proves: K1
+    #[test]
+    fn agents_share_a_list_in_teams_and_where_somebody_asks_for_it() {
+        use clap::Parser as _;
+        let shares = |words: &[&str], vars: &[(&str, &str)]| {
+            let words = ["troupe"].into_iter().chain(words.iter().copied());
+            let run = crate::args::Cli::try_parse_from(words).map(|cli| cli.run);
+            let vars = vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            run.is_ok_and(|run| shares_tasks(&run, &Env { vars, cwd: "/w".into(), home: None }))
+        };
+        let teams = ("CLAUDE_CODE_EXPERIMENTAL_AGENT_TEAMS", "1");
+        assert!(!shares(&[], &[]));
+        assert!(shares(&[], &[teams]));
+        assert!(shares(&[], &[("CLAUDE_CODE_ENABLE_TASKS", "1")]));
+        assert!(!shares(&[], &[teams, ("TROUPE_ENABLE_TASKS", "0")]));
+        assert!(shares(&["--tools", "Read,TaskList"], &[]));
+        assert!(shares(&["--allowedTools", "Bash(ls),TaskUpdate"], &[]));
+        assert!(!shares(&["--tools", "Read"], &[]));
     }
 
     // proves: D12

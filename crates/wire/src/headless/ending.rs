@@ -62,7 +62,9 @@ impl Driver {
         let background = (!self.input_open && !self.owes_a_turn()).then(|| self.patience()).flatten();
         let linger = self.linger.filter(|until| *until > now);
         // Nothing tells of an end that has come through: it is looked for.
-        let linger = linger.or_else(|| self.engine.is_telling().then(|| now + TELLING_POLL));
+        let linger = linger.or_else(|| {
+            (self.engine.is_telling() || self.engine.members_at_work()).then(|| now + TELLING_POLL)
+        });
         let leaving = self.leaving.map(|(_, until)| until);
         [background, linger, leaving].into_iter().flatten().min()
     }
@@ -71,7 +73,8 @@ impl Driver {
     pub(super) fn patience(&self) -> Option<Instant> {
         let tasks = &self.projection.tasks;
         // Nobody would hear what an agent found after the main agent's end.
-        if tasks.has_background_agent() && self.halted.is_none() {
+        let works = tasks.has_background_agent() || self.engine.members_at_work();
+        if works && self.halted.is_none() {
             self.options.agents_ceiling.map(|ceiling| self.quiet_since + ceiling)
         } else {
             tasks.has_background().then(|| self.quiet_since + GRACE)
@@ -114,6 +117,11 @@ impl Driver {
                 return Ok(None);
             }
             self.abandon().await?;
+        } else if self.halted.is_none()
+            && self.engine.members_at_work()
+            && self.patience().is_none_or(|until| Instant::now() < until)
+        {
+            return Ok(None);
         }
         Ok(Some(self.verdict()))
     }

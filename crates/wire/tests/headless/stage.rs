@@ -226,6 +226,8 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         background: Background::default(),
         forks: Forks::default(),
         cache: Caching::default(),
+        tasks: None,
+        teams: troupe_engine::session::Teamwork::default(),
         version: "0.1.0".into(),
     }
 }

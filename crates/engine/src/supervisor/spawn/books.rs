@@ -22,7 +22,7 @@ const MOST_DEEP: usize = 64;
 
 /// What was spent, request by request.
 #[derive(Default)]
-pub(super) struct Books {
+pub(crate) struct Books {
     spent: HashMap<AgentId, Vec<(Time, Spent)>>,
     parents: HashMap<AgentId, AgentId>,
 }

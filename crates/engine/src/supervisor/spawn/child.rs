@@ -117,6 +117,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         fork: offer.as_ref().map(|offer| offer.point.clone()),
         writes: def.writes,
         verdict: def.verdict,
+        team: None,
         version: shared.config.version.clone(),
     });
     let account =
@@ -146,13 +147,17 @@ fn can_read(shared: &Shared, agent: &Row) -> bool {
         return shared.main_pool().iter().any(|tool| *tool.spec().name == *"Read");
     }
     let Some(def) = fork::definition_of(shared, header) else { return false };
-    let life = if header.background { Life::Background } else { Life::Foreground };
+    let life = Life::of(header);
     let mode = agent.state().mode;
     let at = Standing { life, depth: header.depth, most_depth: shared.config.ceilings.depth, mode };
     shared.pool(&def, &at).iter().any(|tool| *tool.spec().name == *"Read")
 }
 
-fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<AgentDef>, SpawnError> {
+pub(super) fn find_def(
+    shared: &Shared,
+    starts: &Starts,
+    name: Option<&str>,
+) -> Result<Arc<AgentDef>, SpawnError> {
     let catalogue = shared.catalogue();
     let name = name.unwrap_or(DEFAULT_TYPE);
     let known = || starts.offered(&catalogue).map(|def| def.name.clone()).collect::<Vec<_>>();
@@ -177,7 +182,12 @@ fn find_def(shared: &Shared, starts: &Starts, name: Option<&str>) -> Result<Arc<
 }
 
 /// The model as it is recorded.
-async fn model(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &str) -> Result<String, SpawnError> {
+pub(super) async fn model(
+    shared: &Shared,
+    spawn: &Spawn,
+    def: &AgentDef,
+    parent: &str,
+) -> Result<String, SpawnError> {
     let config = &shared.config;
     let naming = Naming {
         variable: config.subagent_model.as_deref(),
@@ -189,7 +199,12 @@ async fn model(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &str) -> 
 }
 
 /// The child's mode by S1. A call may only tighten it: it needs no leave itself.
-fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &Arc<Row>) -> Result<Mode, SpawnError> {
+pub(super) fn mode(
+    shared: &Shared,
+    spawn: &Spawn,
+    def: &AgentDef,
+    parent: &Arc<Row>,
+) -> Result<Mode, SpawnError> {
     let own = mode::below(shared, Some(parent), def);
     let Some(wanted) = spawn.mode else { return Ok(own) };
     let mode = parent.state().mode.of_child(Some(wanted));
@@ -204,7 +219,7 @@ fn mode(shared: &Shared, spawn: &Spawn, def: &AgentDef, parent: &Arc<Row>) -> Re
 }
 
 /// Why an agent without tools is not started: it would answer from imagination (F011).
-fn no_tools(def: &AgentDef) -> SpawnError {
+pub(super) fn no_tools(def: &AgentDef) -> SpawnError {
     let wanted = def.tools.only.as_ref().filter(|only| !only.is_empty()).map(|only| only.join(", "));
     let why = wanted
         .map_or_else(String::new, |wanted| format!("; it names {wanted}, none of which it can have here"));
@@ -223,7 +238,11 @@ fn is_repeated(shared: &Shared, parent: &Arc<Row>, def: &AgentDef, job: &str) ->
     false
 }
 
-fn child_cwd(shared: &Shared, wanted: Option<&Path>, parents: &Path) -> Result<PathBuf, SpawnError> {
+pub(super) fn child_cwd(
+    shared: &Shared,
+    wanted: Option<&Path>,
+    parents: &Path,
+) -> Result<PathBuf, SpawnError> {
     let Some(wanted) = wanted else { return Ok(parents.to_owned()) };
     let path = parents.join(wanted);
     let real = std::fs::canonicalize(&path)
@@ -256,7 +275,7 @@ pub(super) fn link_output(shared: &Shared, agent: &AgentId) {
 }
 
 /// What readers of the ecosystem want to know of a sub-agent. Only they miss it when it can't be written.
-fn write_meta(shared: &Shared, header: &Header) {
+pub(super) fn write_meta(shared: &Shared, header: &Header) {
     let meta = json!({
         "toolUseId": header.call, "parentAgentId": header.parent, "agentType": header.definition,
         "description": header.description, "model": header.model,

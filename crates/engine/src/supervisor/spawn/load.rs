@@ -73,6 +73,9 @@ pub enum ResumeError {
     /// The person stopped it.
     #[error("the person stopped it; only they can take it up again")]
     Stopped(AgentId),
+    /// It was a member of a team, and left.
+    #[error("it has left its team; start a new member")]
+    LeftTeam(AgentId),
     /// Only those above it can take it up.
     #[error("only the agent that started it can take it up again")]
     NotYours(AgentId),

@@ -26,6 +26,7 @@ use crate::session::{Leave, OpenError, Start};
 use crate::starting;
 use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
+use crate::supervisor::team::attach;
 use crate::supervisor::{Row, Shared, runner};
 
 /// What became of the main agent.
@@ -93,6 +94,7 @@ pub(crate) async fn open_main(
                 fork: None,
                 writes: def.writes,
                 verdict: def.verdict,
+                team: None,
                 version: config.version.clone(),
             };
             header.prompt = keep(shared, &rendered);
@@ -134,6 +136,7 @@ pub(crate) async fn open_main(
         };
         actor.adopt_settings(model.as_deref(), config.models.effort, &config.leave).await?;
         let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
+        attach(shared, &scan.books, warnings).await;
         revived = Revived::of(shared, scan).await;
     } else {
         actor.open(&[]).await?;
@@ -205,6 +208,7 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        team: None,
         version: shared.config.version.clone(),
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::text_of;
+use troupe_core::budget::Left;
 use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{Body, Header, Setting};
 use troupe_core::ids::AgentId;
@@ -11,6 +12,7 @@ use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::state::AgentState;
 use troupe_core::transcript::Transcript;
+use troupe_core::turn::{Step, next_step};
 
 use super::books::{Books, account_of};
 use super::fork::definition_of;
@@ -52,7 +54,7 @@ pub(super) async fn reopen(
     let kept = Rendered::load(&shared.paths.prompts(), &state.prompt);
     let def = definition(shared, &header, kept.as_ref());
     let starts = starts_of(shared, &header, &def);
-    let life = if header.background { Life::Background } else { Life::Foreground };
+    let life = Life::of(&header);
     let most_depth = shared.config.ceilings.depth;
     let pool = shared.pool(&def, &Standing { life, depth: header.depth, most_depth, mode: state.mode });
     let rendered = kept.unwrap_or_else(|| Rendered {
@@ -77,6 +79,9 @@ pub(super) async fn reopen(
     let mode = if state.mode.lets_pass_more_than(now) { now } else { state.mode };
     if mode != state.mode {
         actor.record(Body::Set(Setting::Mode(mode))).await?;
+    }
+    if next_step(actor.transcript(), &Left::UNLIMITED) == Step::Done {
+        return Ok(actor);
     }
     actor.restore_run(|from| books.totals(from).get(agent).copied().unwrap_or_default());
     Ok(actor)

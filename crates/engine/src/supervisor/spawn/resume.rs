@@ -169,6 +169,9 @@ fn refuse(
 ) -> Result<(), ResumeError> {
     let Loaded { header, def, transcript, .. } = loaded;
     let agent = header.agent.clone();
+    if header.team.is_some() {
+        return Err(ResumeError::LeftTeam(agent));
+    }
     if !by_person && !shared.directory.is_above(&wake.owner, &agent) {
         return Err(ResumeError::NotYours(agent));
     }

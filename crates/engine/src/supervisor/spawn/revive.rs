@@ -67,6 +67,10 @@ impl Revived {
 
     async fn agent(&mut self, shared: &Arc<Shared>, found: &Found, scan: &Scan) {
         let (header, run) = (&found.header, found.run());
+        if header.team.is_some() {
+            // Its team takes it up, and no call waits for it.
+            return;
+        }
         let id = JobId::new(header.agent.as_str());
         let above = header.parent.clone().unwrap_or_else(AgentId::main);
         let Some(owner) = scan.owners.get(&above) else { return };

@@ -1,0 +1,148 @@
+//! Who is to hear of a move (K3, T2).
+
+use super::moves::{Move, Who};
+use super::state::Board;
+use super::task::{Status, Task, TaskId};
+use crate::team::Kind;
+
+/// One who may have to hear of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listener {
+    /// The name that stands as owner.
+    pub name: String,
+    /// Whether it leads.
+    pub leads: bool,
+    /// What it wants to hear of: `task:{id}`.
+    pub subscriptions: Vec<String>,
+}
+
+/// What one is to be told. One for each receiver and cause of a move, so that a second one of the same move is the
+/// same message.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Telling {
+    /// Who is told.
+    pub to: String,
+    /// What, in a line or more.
+    pub text: String,
+    /// The same for the harness; text where there is nothing to it.
+    pub kind: Kind,
+    /// The tasks that it is about.
+    pub about: Vec<TaskId>,
+}
+
+/// Who is to be told what of the changes that `step` made to `before`. Whoever made the move knows.
+pub fn told(
+    before: &Board,
+    changed: &[Task],
+    step: &Move,
+    who: &Who,
+    listeners: &[Listener],
+) -> Vec<Telling> {
+    let mut all = Vec::new();
+    if let Move::Left { owner, reason } = step
+        && !changed.is_empty()
+    {
+        let lead = listeners.iter().filter(|listener| listener.leads && listener.name != *owner);
+        let lines: Vec<String> =
+            changed.iter().map(|task| format!("\n- {}: {}", task.id, task.subject)).collect();
+        let text = format!(
+            "{owner} {reason}; the tasks that it has not done can be claimed again:{}",
+            lines.concat()
+        );
+        let about: Vec<TaskId> = changed.iter().map(|task| task.id).collect();
+        all.extend(lead.map(|lead| Telling {
+            to: lead.name.clone(),
+            text: text.clone(),
+            kind: Kind::Text,
+            about: about.clone(),
+        }));
+    }
+    for task in changed {
+        let old = before.task(task.id);
+        all.extend(of_owner(old, task, who));
+        all.extend(of_subscribers(old, task, who, listeners));
+    }
+    if changed.iter().any(is_over) {
+        let mut after = before.clone();
+        for task in changed {
+            after.apply(task.clone());
+        }
+        all.extend(freed(before, &after, changed, who));
+    }
+    all
+}
+
+/// Whether a task blocks nothing any more.
+fn is_over(task: &Task) -> bool {
+    matches!(task.status, Status::Completed | Status::Deleted)
+}
+
+/// A task was given to somebody, or taken away.
+fn of_owner(old: Option<&Task>, task: &Task, who: &Who) -> Option<Telling> {
+    let had = old.filter(|old| old.status != Status::Completed).and_then(|old| old.owner.as_ref());
+    let has = task.owner.as_ref().filter(|_| matches!(task.status, Status::Pending | Status::InProgress));
+    let (to, text, kind) = match (had, has) {
+        (had, Some(has)) if had != Some(has) && *has != who.name => {
+            let kind = Kind::TaskAssignment {
+                task_id: task.id.to_string(),
+                subject: task.subject.clone(),
+                description: task.description.clone(),
+                assigned_by: who.name.clone(),
+            };
+            (has, format!("Task {} is yours: {}", task.id, task.subject), kind)
+        }
+        (Some(had), None) if *had != who.name && task.status == Status::Deleted => (
+            had,
+            format!("Task {} ({}), which was yours, was deleted by {}.", task.id, task.subject, who.name),
+            Kind::Text,
+        ),
+        _ => return None,
+    };
+    Some(Telling { to: to.clone(), text, kind, about: vec![task.id] })
+}
+
+fn of_subscribers<'l>(
+    old: Option<&'l Task>,
+    task: &'l Task,
+    who: &'l Who,
+    listeners: &'l [Listener],
+) -> impl Iterator<Item = Telling> + 'l {
+    let was = old.map_or(Status::Deleted, |old| old.status);
+    let moved = was != task.status || old.is_none_or(|old| old.owner != task.owner);
+    let word = format!("task:{}", task.id);
+    let hears = move |listener: &&Listener| {
+        moved && listener.name != who.name && listener.subscriptions.contains(&word)
+    };
+    listeners.iter().filter(hears).map(move |listener| {
+        let owner = task.owner.as_ref().map(|owner| format!(", owner {owner}")).unwrap_or_default();
+        let note = task.note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
+        let text = format!(
+            "Task {} ({}) is {}{owner} (changed by {}{note}).",
+            task.id,
+            task.subject,
+            task.status.as_str(),
+            who.name
+        );
+        Telling { to: listener.name.clone(), text, kind: Kind::Text, about: vec![task.id] }
+    })
+}
+
+/// Tasks that wait for an owner and for nothing else any more.
+fn freed<'b>(
+    before: &'b Board,
+    after: &'b Board,
+    changed: &'b [Task],
+    who: &'b Who,
+) -> impl Iterator<Item = Telling> + 'b {
+    let over = changed.iter().filter(|task| is_over(task));
+    let waiting = over.flat_map(|task| before.blocks(task.id)).filter_map(|id| after.task(id));
+    waiting.filter_map(move |task| {
+        let owner =
+            task.owner.as_ref().filter(|owner| task.status == Status::Pending && **owner != who.name)?;
+        let free = after.open_blockers(task).is_empty()
+            && before.task(task.id).is_some_and(|old| !before.open_blockers(old).is_empty());
+        let text =
+            format!("Task {} ({}), which is yours, waits for nothing any more.", task.id, task.subject);
+        free.then(|| Telling { to: owner.clone(), text, kind: Kind::Text, about: vec![task.id] })
+    })
+}

@@ -1,0 +1,75 @@
+//! An agent that has a seat in a team, as its loop sees it.
+
+use troupe_core::entry::{Body, Origin};
+use troupe_core::ids::{CallId, InputId};
+use troupe_core::ports::tool::ToolOutput;
+
+use super::actor::{Actor, Halt};
+use super::gate::Ready;
+use super::plan::APPROVAL;
+use crate::supervisor::team::{self, AWAITS, Seat};
+
+impl Actor {
+    fn seat(&self) -> Option<std::sync::Arc<Seat>> {
+        self.shared.seats.of(self.me())
+    }
+
+    /// Its seat as a member.
+    fn members_seat(&self) -> Option<std::sync::Arc<Seat>> {
+        self.seat().filter(|seat| !seat.leads())
+    }
+
+    /// Whether it is to end now that its calls are answered.
+    pub(super) fn is_leaving_its_team(&self) -> bool {
+        self.members_seat().is_some_and(|seat| seat.is_leaving())
+    }
+
+    /// Whether the last that happened is that its plan went to the lead: it does nothing until something comes.
+    pub(super) fn awaits_lead(&self) -> bool {
+        let last = self.transcript().entries().iter().rev().find(|entry| entry.body.is_conversation());
+        self.row.header.team.is_some()
+            && self.transcript().open_calls().is_empty()
+            && last.is_some_and(|entry| match &entry.body {
+                Body::Result { data: Some(data), .. } => data[AWAITS] == true,
+                _ => false,
+            })
+    }
+
+    /// A run is over: the lead is told.
+    pub(super) async fn say_idle(&self) {
+        let Some(seat) = self.members_seat() else { return };
+        let reason = team::idle_reason(self.idle(), self.awaits_lead());
+        seat.went_idle(&self.shared, reason, self.transcript().ends()).await;
+    }
+
+    /// A run begins.
+    pub(super) async fn say_active(&self) {
+        if let Some(seat) = self.members_seat() {
+            seat.went_to_work().await;
+        }
+    }
+
+    /// Its transcript has an input.
+    pub(super) fn say_read(&self, input: &InputId) {
+        if let Some(seat) = self.seat() {
+            seat.was_read(input);
+        }
+    }
+
+    /// Sends a member's plan to its lead; none where the call is another, or the agent no member.
+    pub(super) async fn present_to_lead(&self, call: &CallId, ready: &Ready) -> Option<ToolOutput> {
+        if *ready.tool.spec().name != *APPROVAL {
+            return None;
+        }
+        let seat = self.members_seat()?;
+        Some(team::present_plan(&self.shared, &seat, call, &ready.input).await)
+    }
+
+    /// Tells the lead's model which members went idle.
+    pub(super) async fn tell_of_idle_members(&mut self) -> Result<(), Halt> {
+        match team::idle_due(&self.shared, self.me()) {
+            Some(text) => self.tell(text, Origin::System).await,
+            None => Ok(()),
+        }
+    }
+}

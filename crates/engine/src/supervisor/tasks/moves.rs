@@ -1,0 +1,132 @@
+//! A move of an agent on its list.
+
+use std::sync::Arc;
+
+use tokio::time::timeout;
+use troupe_core::board::{Changes, Listener, Made, Move, MoveError, Shown, Status, Task, Who};
+use troupe_core::event::{EventKind, Notice};
+use troupe_core::ids::AgentId;
+use troupe_core::ports::gatekeeper::{Moment, Tasked};
+use troupe_core::team::Team;
+
+use super::names::{gone, named, team, who};
+use super::{Seat, tell};
+use crate::supervisor::Shared;
+use crate::team::TeamError;
+use crate::team::board::{Mover, TaskList, listeners};
+
+/// Most bytes of an objection that the model is told.
+const MOST: usize = 4_000;
+
+/// What one move needs to know.
+pub(super) struct Table {
+    pub(super) list: Arc<TaskList>,
+    pub(super) seat: Option<Arc<Seat>>,
+    pub(super) team: Option<Team>,
+}
+
+impl Table {
+    /// The list of now, with its team.
+    pub(super) async fn of(shared: &Shared) -> Result<Self, MoveError> {
+        let seat = shared.lists.seat();
+        let list = shared.lists.list().map_err(|error| failed(&error))?;
+        let team = team(seat.as_deref()).await?;
+        Ok(Self { list, seat, team })
+    }
+
+    /// Who may have to hear of a move: the team; on the list of a session, whoever `above` names.
+    fn listeners(&self, above: Option<&str>) -> Vec<Listener> {
+        match &self.team {
+            Some(team) => listeners(team),
+            None => above
+                .map(|name| Listener { name: name.to_owned(), leads: true, ..Listener::default() })
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// How an owner is gone.
+    pub(super) fn gone(&self, shared: &Shared, owner: &str) -> Option<String> {
+        gone(shared, &self.list, self.seat.as_deref().zip(self.team.as_ref()), owner)
+    }
+
+    /// Makes a move, and tells who is to hear of it.
+    pub(super) async fn make(
+        &self,
+        shared: &Arc<Shared>,
+        who: &Who,
+        step: &Move,
+        above: Option<&str>,
+    ) -> Result<Made, MoveError> {
+        let listeners = self.listeners(above);
+        let gone = |owner: &str| self.gone(shared, owner);
+        let mover = Mover { who, listeners: &listeners, gone: &gone, now_ms: shared.parts.clock.now().0 };
+        self.vet(shared, step, &mover).await?;
+        let made = self.list.make(step, &mover).await?;
+        tell::send(shared, self, who, &made).await;
+        Ok(Made { list: self.list.name.clone(), before: made.before, changes: made.changes })
+    }
+
+    /// Asks whether anybody objects to what the move would come to.
+    async fn vet(&self, shared: &Shared, step: &Move, mover: &Mover<'_>) -> Result<(), MoveError> {
+        let completes = |task: &Task| task.status == Status::Completed;
+        let may_matter = match step {
+            Move::Add(_) => true,
+            Move::Update { patch, .. } => patch.status == Some(Status::Completed),
+            _ => false,
+        };
+        if shared.config.leave.gate.is_none() || !may_matter {
+            return Ok(());
+        }
+        let Changes { tasks, about } = self.list.try_out(step, mover).await?;
+        let Some(task) = tasks.iter().find(|task| Some(task.id) == about) else { return Ok(()) };
+        let tasked = Tasked {
+            id: task.id.to_string(),
+            subject: task.subject.clone(),
+            description: task.description.clone(),
+            by: mover.who.name.clone(),
+            team: self.team.as_ref().map(|team| team.name.clone()),
+        };
+        let moment = match step {
+            Move::Add(_) => Moment::TaskCreated(tasked),
+            _ if completes(task) => Moment::TaskCompleted(tasked),
+            _ => return Ok(()),
+        };
+        objects(shared, &moment).await.map_or(Ok(()), |why| Err(MoveError::Objected(why)))
+    }
+}
+
+/// Whether a gatekeeper objects to a moment, in its words. Its failure is an objection where it is a gate, and told.
+pub(crate) async fn objects(shared: &Shared, moment: &Moment) -> Option<String> {
+    let gate = shared.config.leave.gate.as_ref()?;
+    let fault = match timeout(gate.ceiling, gate.keeper.objects(moment)).await {
+        Ok(Ok(objection)) => {
+            return objection.map(|why| troupe_core::block::clip(&why, MOST).to_owned());
+        }
+        Ok(Err(fault)) => fault.to_string(),
+        Err(_) => format!("it took longer than {} s", gate.ceiling.as_secs_f32()),
+    };
+    let told = format!("a gatekeeper did not decide on a moment of the team ({fault})");
+    shared.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
+    gate.keeper.is_gate().then(|| format!("it did not decide ({fault}), and nothing passes without it"))
+}
+
+/// The list that an agent works on.
+pub(crate) async fn shown(shared: &Shared) -> Result<Shown, MoveError> {
+    let list = shared.lists.list().map_err(|error| failed(&error))?;
+    let board = list.load().await.map_err(|error| failed(&error))?;
+    Ok(Shown { list: list.name.clone(), board })
+}
+
+/// Makes a move of an agent.
+pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> Result<Made, MoveError> {
+    let table = Table::of(shared).await?;
+    shared.lists.be_here(&table.list).await;
+    let who = who(shared, agent);
+    let step = named(shared, table.team.as_ref(), &who, step)?;
+    table.make(shared, &who, &step, Some(&tell::main(shared))).await
+}
+
+fn failed(error: &TeamError) -> MoveError {
+    MoveError::Failed(error.to_string())
+}

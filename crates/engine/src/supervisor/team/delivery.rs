@@ -1,0 +1,181 @@
+//! From a seat's mailbox to its agent: the harness handles what is its own, the rest goes into the agent's inbox under
+//! the message's id, and the position moves once the transcript has it (M1, M3).
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use troupe_core::block::Block;
+use troupe_core::entry::{Origin, Setting};
+use troupe_core::ids::{AgentId, InputId};
+use troupe_core::input::{Prompt, When};
+use troupe_core::mail::wrap;
+use troupe_core::policy::Mode;
+use troupe_core::team::{Kind, LEAD, Message, member_id, words};
+
+use super::ends;
+use super::plan;
+use super::seat::Seat;
+use crate::inbox::Control;
+use crate::supervisor::Shared;
+use crate::team::mailbox::Waiting;
+use crate::team::reader::Reader;
+
+/// The pause before a mailbox that could not be read, or an inbox that was full, is tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long a mode may take until it holds.
+const MODE_LIMIT: Duration = Duration::from_secs(10);
+
+/// What became of a message.
+enum Handed {
+    /// The harness has handled it.
+    Handled,
+    /// It waits in the inbox.
+    Given(InputId),
+    /// The inbox takes nothing now.
+    Later,
+}
+
+/// Delivers the mail of a seat as long as it is taken.
+pub(super) async fn deliver(shared: Arc<Shared>, seat: Arc<Seat>) {
+    tokio::select! {
+        biased;
+        () = seat.token.cancelled() => {}
+        () = read(&shared, &seat) => {}
+    }
+}
+
+async fn read(shared: &Shared, seat: &Seat) {
+    let mut reader = loop {
+        match Reader::open(Arc::clone(&seat.here.mail), &seat.name).await {
+            Ok(reader) => break reader,
+            Err(error) => {
+                tracing::warn!(%error, name = seat.name, "a mailbox is not read yet");
+                sleep(PAUSE).await;
+            }
+        }
+    };
+    // What was taken and not marked, in order.
+    let mut taken: VecDeque<(u64, Option<InputId>)> = VecDeque::new();
+    let mut next: Option<Waiting> = None;
+    loop {
+        settle(&reader, seat, &mut taken).await;
+        if let Some(Waiting { position, message }) = next.take() {
+            match hand(shared, seat, &message).await {
+                Handed::Handled => taken.push_back((position, None)),
+                Handed::Given(id) => taken.push_back((position, Some(id))),
+                Handed::Later => {
+                    next = Some(Waiting { position, message });
+                    tokio::select! { () = seat.nudge.notified() => {}, () = sleep(PAUSE) => {} }
+                    continue;
+                }
+            }
+            seat.here.handed(&seat.name, &message.id);
+            continue;
+        }
+        tokio::select! {
+            biased;
+            // The next wait looks at once.
+            () = seat.nudge.notified() => {}
+            waiting = reader.next() => match waiting {
+                Ok(waiting) => next = Some(waiting),
+                Err(error) => {
+                    tracing::warn!(%error, name = seat.name, "a mailbox could not be read");
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+}
+
+/// Marks what the transcript has, or the harness has handled, as far as nothing before it is open.
+async fn settle(reader: &Reader, seat: &Seat, taken: &mut VecDeque<(u64, Option<InputId>)>) {
+    let mut done = None;
+    while let Some((position, id)) = taken.front()
+        && id.as_ref().is_none_or(|id| seat.has_read(id))
+    {
+        done = Some(*position);
+        taken.pop_front();
+    }
+    if let Some(position) = done
+        && let Err(error) = reader.done(position).await
+    {
+        tracing::warn!(%error, name = seat.name, "what was read is not marked, and comes again");
+    }
+}
+
+/// Hands a message to whoever handles its kind. Kinds of the lead count from the lead alone.
+async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
+    let of_lead = message.from == LEAD || message.from == member_id(LEAD, seat.here.name());
+    let kind = if message.kind.is_of_lead() && !of_lead { &Kind::Text } else { &message.kind };
+    match kind {
+        Kind::IdleNotification { .. } if seat.leads() => {
+            let said = words(kind, &message.from).unwrap_or_default();
+            seat.here.note_idle(&message.from, said);
+            return Handed::Handled;
+        }
+        Kind::ModeSetRequest { mode } => {
+            if let Some(mode) = Mode::parse(mode) {
+                set_mode(shared, seat, mode).await;
+            }
+            return Handed::Handled;
+        }
+        Kind::TeamPermissionUpdate { paths } => {
+            ends::allow(shared, paths).await;
+            return Handed::Handled;
+        }
+        Kind::IdleNotification { .. } | Kind::PermissionRequest { .. } | Kind::PermissionResponse { .. } => {
+            tracing::warn!(kind = kind.name(), from = message.from, "a message that nobody here waits for");
+            return Handed::Handled;
+        }
+        Kind::PlanApprovalResponse { request_id, approve: true, mode, .. }
+            if plan::is_to_last(seat, request_id) =>
+        {
+            let mode = mode.as_deref().and_then(Mode::parse).unwrap_or_default();
+            set_mode(shared, seat, mode).await;
+        }
+        Kind::ShutdownResponse { request_id, approve, .. } if seat.leads() => {
+            ends::answered(&seat.here, request_id, *approve);
+        }
+        _ => {}
+    }
+    let kind = match kind {
+        // It approves nothing, so it must not say so.
+        Kind::PlanApprovalResponse { request_id, .. } if !plan::is_to_last(seat, request_id) => &Kind::Text,
+        kind => kind,
+    };
+    let text = words(kind, &message.from).unwrap_or_else(|| message.text.clone());
+    let summary = message.summary.as_deref().filter(|_| *kind == Kind::Text);
+    let from =
+        if of_lead { AgentId::main() } else { AgentId::new(member_id(&message.from, seat.here.name())) };
+    let prompt = Prompt {
+        id: InputId::new(message.id.as_str()),
+        blocks: vec![Block::text(wrap(&message.from, message.color.as_deref(), summary, &text))],
+        from: Origin::Agent(from),
+        when: When::Next,
+        starts_turn: true,
+    };
+    let id = prompt.id.clone();
+    let Some(row) = shared.row(&seat.agent) else { return Handed::Later };
+    match row.inbox.send(prompt).await {
+        Ok(()) => Handed::Given(id),
+        Err(_) => Handed::Later,
+    }
+}
+
+/// Sets the mode that the lead wants, as far as it lets no more pass than the lead's own; waits until it holds.
+async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
+    let Some(row) = shared.row(&seat.agent) else { return };
+    let leads = shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default();
+    let most = if leads == Mode::Plan { Mode::Default } else { leads };
+    let mode = if wanted.lets_pass_more_than(most) { most } else { wanted };
+    let mut changes = shared.standing.changes();
+    if row.inbox.control(Control::Set(Setting::Mode(mode))).await.is_err() {
+        return;
+    }
+    let holds = async { while row.state().mode != mode && changes.changed().await.is_ok() {} };
+    if timeout(MODE_LIMIT, holds).await.is_err() {
+        tracing::warn!(name = seat.name, mode = mode.as_str(), "a mode was not taken in time");
+    }
+}

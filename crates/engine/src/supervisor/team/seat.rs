@@ -1,0 +1,225 @@
+//! Seats: an agent of this process in a team.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use troupe_core::CancellationToken;
+use troupe_core::event::Phase;
+use troupe_core::ids::{AgentId, InputId};
+use troupe_core::team::{Color, LEAD, Team};
+
+use super::delivery;
+use crate::supervisor::Shared;
+use crate::team::mailbox::Mailbox;
+use crate::team::members::Membership;
+use crate::team::{TeamError, TeamPlace};
+
+/// Messages to all that one agent sends a minute.
+pub(super) const TO_ALL: usize = 5;
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A team that agents of this process have seats in.
+pub(crate) struct Here {
+    pub(super) place: TeamPlace,
+    pub(super) mail: Arc<dyn Mailbox>,
+    /// What idle members said, until the lead's model is told.
+    idle: Mutex<BTreeMap<String, String>>,
+    /// Messages to seats of this process that are not handed over yet.
+    on_the_way: Mutex<HashSet<(String, String)>>,
+    /// Requests to shut down that wait for an answer, each with what ends the wait.
+    pub(super) shutdowns: Mutex<HashMap<String, CancellationToken>>,
+}
+
+/// An agent's place in a team.
+pub(crate) struct Seat {
+    pub(crate) here: Arc<Here>,
+    pub(crate) name: String,
+    pub(crate) color: Option<Color>,
+    pub(super) agent: AgentId,
+    /// Says that something came into its mailbox.
+    pub(super) nudge: Notify,
+    /// Says that the seat is free.
+    pub(super) token: CancellationToken,
+    /// What its transcript has of its mail, and the mailbox is not told yet.
+    read: Mutex<HashSet<InputId>>,
+    /// It ends once its calls are answered.
+    leaves: AtomicBool,
+    /// When it wrote to all.
+    to_all: Mutex<VecDeque<Instant>>,
+    /// The request that its last plan is, where it was made in this process.
+    pub(super) plan: Mutex<Option<String>>,
+    /// The last that it wrote to others, in a few words.
+    pub(super) last_words: Mutex<Option<String>>,
+}
+
+/// All seats of a session.
+#[derive(Default)]
+pub(crate) struct Seats {
+    table: Mutex<HashMap<AgentId, Arc<Seat>>>,
+    /// Held while a team is made, a member starts or a team ends.
+    pub(super) turn: tokio::sync::Mutex<()>,
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Here {
+    pub(crate) fn new(place: TeamPlace, array_mail: bool) -> Arc<Self> {
+        let mail = place.mail(array_mail);
+        Arc::new(Self {
+            place,
+            mail,
+            idle: Mutex::default(),
+            on_the_way: Mutex::default(),
+            shutdowns: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.place.name
+    }
+
+    /// Who is in it.
+    pub(crate) fn members(&self) -> &Membership {
+        &self.place.members
+    }
+
+    /// The team as it is now.
+    pub(crate) async fn team(&self) -> Result<Team, TeamError> {
+        let unknown = || TeamError::Unknown { name: self.place.name.clone(), known: Vec::new() };
+        self.place.members.load().await?.ok_or_else(unknown)
+    }
+
+    pub(super) fn note_idle(&self, name: &str, words: String) {
+        lock(&self.idle).insert(name.to_owned(), words);
+    }
+
+    pub(super) fn forget_idle(&self, name: &str) {
+        lock(&self.idle).remove(name);
+    }
+
+    /// What idle members said since this was last taken; kept where `keep` says, once it was looked at.
+    pub(super) fn take_idle(&self, keep: impl FnOnce() -> bool) -> BTreeMap<String, String> {
+        let mut idle = lock(&self.idle);
+        if idle.is_empty() || keep() { BTreeMap::new() } else { std::mem::take(&mut *idle) }
+    }
+
+    pub(super) fn sent(&self, to: &str, id: &str) {
+        lock(&self.on_the_way).insert((to.to_owned(), id.to_owned()));
+    }
+
+    pub(super) fn handed(&self, to: &str, id: &str) {
+        lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
+    }
+}
+
+impl Seat {
+    /// Whether it leads the team.
+    pub(crate) fn leads(&self) -> bool {
+        self.name == LEAD
+    }
+
+    /// Its transcript has an input.
+    pub(crate) fn was_read(&self, id: &InputId) {
+        lock(&self.read).insert(id.clone());
+        self.nudge.notify_one();
+    }
+
+    pub(super) fn has_read(&self, id: &InputId) -> bool {
+        lock(&self.read).remove(id)
+    }
+
+    /// It is to end once its calls are answered.
+    pub(super) fn leave(&self) {
+        self.leaves.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is to end.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.leaves.load(Ordering::Relaxed)
+    }
+
+    /// Whether it may write to all now; it counts as done then.
+    pub(super) fn may_write_to_all(&self) -> bool {
+        let now = Instant::now();
+        let mut sent = lock(&self.to_all);
+        while sent.front().is_some_and(|at| now.duration_since(*at) >= MINUTE) {
+            sent.pop_front();
+        }
+        let may = sent.len() < TO_ALL;
+        if may {
+            sent.push_back(now);
+        }
+        may
+    }
+}
+
+impl Seats {
+    /// The seat of an agent.
+    pub(crate) fn of(&self, agent: &AgentId) -> Option<Arc<Seat>> {
+        lock(&self.table).get(agent).cloned()
+    }
+
+    /// The seat of a name in a team of this process.
+    pub(super) fn named(&self, here: &Here, name: &str) -> Option<Arc<Seat>> {
+        let table = lock(&self.table);
+        table.values().find(|seat| seat.here.name() == here.name() && seat.name == name).cloned()
+    }
+
+    /// Gives an agent a seat, from which on its mail is delivered.
+    pub(crate) fn take(
+        &self,
+        shared: &Arc<Shared>,
+        here: &Arc<Here>,
+        (name, color): (&str, Option<Color>),
+        agent: &AgentId,
+    ) -> Arc<Seat> {
+        let seat = Arc::new(Seat {
+            here: Arc::clone(here),
+            name: name.to_owned(),
+            color,
+            agent: agent.clone(),
+            nudge: Notify::new(),
+            token: shared.token.child_token(),
+            read: Mutex::default(),
+            leaves: AtomicBool::new(false),
+            to_all: Mutex::default(),
+            plan: Mutex::default(),
+            last_words: Mutex::default(),
+        });
+        lock(&self.table).insert(agent.clone(), Arc::clone(&seat));
+        shared.run(delivery::deliver(Arc::clone(shared), Arc::clone(&seat)));
+        seat
+    }
+
+    /// Frees a seat.
+    pub(super) fn free(&self, agent: &AgentId) -> Option<Arc<Seat>> {
+        let seat = lock(&self.table).remove(agent);
+        if let Some(seat) = &seat {
+            seat.token.cancel();
+        }
+        seat
+    }
+
+    /// All seats.
+    pub(super) fn all(&self) -> Vec<Arc<Seat>> {
+        lock(&self.table).values().cloned().collect()
+    }
+}
+
+impl Shared {
+    /// Whether a member of a team works in this process, or mail of one is on its way: the main agent may yet hear.
+    pub(crate) fn members_at_work(&self) -> bool {
+        self.seats.all().iter().any(|seat| {
+            let row = self.row(&seat.agent).filter(|_| !seat.leads());
+            let works = |phase: Phase| !matches!(phase, Phase::Idle(_) | Phase::Ended | Phase::Paused);
+            row.is_some_and(|row| works(row.phase()) || !row.inbox.list().is_empty())
+                || !lock(&seat.here.on_the_way).is_empty()
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! A state that the records of a shared journal add up to: fold, decide, append. Who decided on what is no longer so
+//! folds what came and decides again, so that no move needs a lock of its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+
+use super::TeamError;
+
+/// How long a move is tried again when others were quicker.
+const TRIED: Duration = Duration::from_secs(5);
+/// The pause before the first such try, in milliseconds; each is longer than the last, up to the longest.
+const PAUSE: u64 = 2;
+const LONGEST: u64 = 40;
+
+/// What records add up to.
+pub(crate) trait State: Clone + Default + Send + Sync {
+    /// Takes the next record.
+    fn take(&mut self, record: Record);
+}
+
+/// The state as this process knows it.
+pub(crate) struct Folded<S> {
+    journal: Arc<dyn Journal>,
+    key: Key,
+    known: Mutex<At<S>>,
+}
+
+/// The state at a position of its journal.
+#[derive(Clone, Default)]
+pub(crate) struct At<S> {
+    /// The position; 0 where there is no journal.
+    pub(crate) seq: Seq,
+    pub(crate) state: Arc<S>,
+}
+
+impl<S: State> Folded<S> {
+    pub(crate) fn new(journal: Arc<dyn Journal>, key: Key) -> Self {
+        Self { journal, key, known: Mutex::new(At { seq: 0, state: Arc::default() }) }
+    }
+
+    /// The state as it is now.
+    pub(crate) async fn now(&self) -> Result<At<S>, TeamError> {
+        let mut at = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for found in self.journal.read(&self.key, at.seq).await? {
+            let Found::Record(seq, record) = found else { continue };
+            at.seq = seq;
+            Arc::make_mut(&mut at.state).take(record);
+        }
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.seq < at.seq {
+            *known = at.clone();
+        }
+        Ok(at)
+    }
+
+    /// Decides on the state as it is and records what comes of it, deciding again when somebody else was quicker.
+    /// Gives what was decided, and the position of its record where there was anything to record.
+    ///
+    /// # Errors
+    /// What `decide` says, or that the journal refused.
+    pub(crate) async fn change<T, E: From<TeamError>>(
+        &self,
+        what: &str,
+        decide: impl Fn(&At<S>) -> Result<(Option<Record>, T), E>,
+    ) -> Result<(T, Option<Seq>), E> {
+        let until = Instant::now() + TRIED;
+        for n in 0_u64.. {
+            let at = self.now().await?;
+            let (record, decided) = decide(&at)?;
+            let Some(record) = record else { return Ok((decided, None)) };
+            match self.journal.append(&self.key, Some(at.seq), record).await {
+                Ok(seq) => return Ok((decided, Some(seq))),
+                Err(JournalError::Conflict { .. }) if Instant::now() < until => {
+                    // Processes that conflicted once do not wait in step.
+                    let odd = u64::from(std::process::id()) % 7;
+                    sleep(Duration::from_millis((n * (PAUSE + odd)).min(LONGEST))).await;
+                }
+                Err(JournalError::Conflict { .. }) => break,
+                Err(error) => return Err(TeamError::from(error).into()),
+            }
+        }
+        Err(TeamError::Contended { what: what.to_owned() }.into())
+    }
+}

@@ -1,0 +1,123 @@
+//! Who is in a team: a journal of changes, folded, with the ecosystem's `config.json` as a view beside it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use troupe_core::ports::journal::{Journal, Key, Record};
+use troupe_core::team::{Change, Team};
+
+use super::TeamError;
+use super::fold::{At, Folded, State};
+use crate::store::private;
+
+/// The membership of a team.
+pub struct Membership {
+    view: PathBuf,
+    folded: Folded<Kept>,
+}
+
+#[derive(Clone, Default)]
+struct Kept {
+    team: Option<Team>,
+}
+
+impl State for Kept {
+    fn take(&mut self, Record(lines): Record) {
+        for change in lines.into_iter().filter_map(change) {
+            match (&mut self.team, change) {
+                (None, Change::Made { team }) => self.team = Some(*team),
+                (Some(team), change) => team.apply(change),
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+impl Membership {
+    pub(crate) fn new(journal: Arc<dyn Journal>, key: Key, view: PathBuf) -> Self {
+        Self { view, folded: Folded::new(journal, key) }
+    }
+
+    /// The team as it is now; none where there is none. A `config.json` of another program, without a journal of
+    /// ours, is a team.
+    ///
+    /// # Errors
+    /// When the journal can't be read.
+    pub async fn load(&self) -> Result<Option<Team>, TeamError> {
+        let at = self.folded.now().await?;
+        Ok(at.state.team.clone().or_else(|| self.adopted(&at)))
+    }
+
+    /// Decides on the team as it is and records what comes of it; decides again when somebody else was quicker.
+    ///
+    /// # Errors
+    /// What `decide` says, or that the journal refused.
+    pub async fn change<E: From<TeamError>>(
+        &self,
+        decide: impl Fn(Option<&Team>) -> Result<Vec<Change>, E>,
+    ) -> Result<Option<Team>, E> {
+        let what = format!("the membership in {}", self.view.display());
+        let (now, seq) = self.folded.change(&what, |at| self.decided(at, &decide)).await?;
+        if seq.is_none() {
+            return Ok(now);
+        }
+        let team = self.folded.now().await?.state.team.clone();
+        self.show(team.as_ref());
+        Ok(team)
+    }
+
+    /// What is to be recorded, with the team before it.
+    fn decided<E>(
+        &self,
+        at: &At<Kept>,
+        decide: impl Fn(Option<&Team>) -> Result<Vec<Change>, E>,
+    ) -> Result<(Option<Record>, Option<Team>), E> {
+        let adopted = self.adopted(at);
+        let now = at.state.team.as_ref().or(adopted.as_ref());
+        let changes = decide(now)?;
+        let before = now.cloned();
+        if changes.is_empty() {
+            return Ok((None, before));
+        }
+        let first = adopted.map(|team| Change::Made { team: Box::new(team) });
+        Ok((Some(Record(first.iter().chain(&changes).filter_map(object).collect())), before))
+    }
+
+    /// What another program's file says, where there is no journal of ours.
+    fn adopted(&self, at: &At<Kept>) -> Option<Team> {
+        if at.seq > 0 {
+            return None;
+        }
+        let text = std::fs::read(&self.view).ok()?;
+        let mut team: Team = serde_json::from_slice(&text).ok()?;
+        if team.name.is_empty() {
+            self.view.parent()?.file_name()?.to_str()?.clone_into(&mut team.name);
+        }
+        Some(team)
+    }
+
+    /// Brings the view up to date. It is for other programs, so a failure is told and no more.
+    fn show(&self, team: Option<&Team>) {
+        let Some(team) = team else { return };
+        let shown = serde_json::to_vec_pretty(team).map_err(std::io::Error::other);
+        if let Err(error) = shown.and_then(|bytes| private::write(&self.view, &bytes)) {
+            tracing::warn!(file = %self.view.display(), %error, "a team's view was not written");
+        }
+    }
+}
+
+fn object(change: &Change) -> Option<Map<String, Value>> {
+    match serde_json::to_value(change) {
+        Ok(Value::Object(object)) => Some(object),
+        _ => None,
+    }
+}
+
+fn change(line: Map<String, Value>) -> Option<Change> {
+    serde_json::from_value(Value::Object(line)).ok()
+}
+
+#[cfg(test)]
+#[path = "members_tests.rs"]
+mod tests;

@@ -1,0 +1,12 @@
+//! Teams whose members run in the lead's process.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod authority;
+mod cases;
+mod ends;
+mod mail;
+mod making;
+mod plans;
+mod resume;
+mod stage;
