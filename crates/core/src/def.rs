@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::budget::Limits;
+use crate::color::Color;
 use crate::policy::Mode;
 
 /// A definition (D2).
@@ -246,19 +247,4 @@ pub enum Isolation {
     Worktree,
     /// On another machine.
     Remote,
-}
-
-/// A colour on screens (T6).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "each is the colour that it says")]
-pub enum Color {
-    Red,
-    Blue,
-    Green,
-    Yellow,
-    Purple,
-    Orange,
-    Pink,
-    Cyan,
 }

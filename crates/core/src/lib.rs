@@ -14,6 +14,7 @@ pub mod builtin;
 pub mod cache;
 pub mod catalogue;
 pub mod classify;
+pub mod color;
 pub mod compact;
 pub mod coordinator;
 pub mod def;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use crate::BoxFuture;
+use crate::color::Color;
 use crate::ids::{AgentId, CallId};
 use crate::ports::supervisor::SpawnError;
 use crate::spawn::Spawn;
-use crate::team::{BackendKind, Color};
+use crate::team::BackendKind;
 
 /// A team to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::color::Color;
 use super::name::{LEAD, lead_id};
+use crate::color::Color;
 
 /// A team. Its shape is that of `config.json`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -1,13 +1,11 @@
 //! Teams: who is in one, what its members write to each other. Pure; the engine keeps the journals.
 //! See `docs/design/teams.md`.
 
-mod color;
 mod membership;
 mod message;
 mod name;
 mod words;
 
-pub use color::{Color, PALETTE, choose};
 pub use membership::{AllowedPath, BackendKind, Change, Member, Owner, Team};
 pub use message::{Handler, Kind, Message, lenient};
 pub use name::{LEAD, free, lead_id, member_id, slug, split};

@@ -129,7 +129,22 @@ impl Teams {
     /// # Errors
     /// When the folder can't be read; one that is missing holds none.
     pub fn names(&self) -> Result<Vec<String>, TeamError> {
-        let folder = self.home.join("teams");
+        self.folders("teams")
+    }
+
+    /// The names that no new team may have: those of teams, and of task lists that are there without one, which
+    /// would end with it.
+    ///
+    /// # Errors
+    /// As [`Self::names`].
+    pub fn taken(&self) -> Result<Vec<String>, TeamError> {
+        let mut taken = self.names()?;
+        taken.extend(self.folders("tasks")?);
+        Ok(taken)
+    }
+
+    fn folders(&self, below: &str) -> Result<Vec<String>, TeamError> {
+        let folder = self.home.join(below);
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),

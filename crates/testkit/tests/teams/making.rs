@@ -56,16 +56,22 @@ async fn a_named_agent_is_a_member_and_an_unnamed_one_is_not() {
     assert!(!world.config.place.root.join("tasks/blue").exists());
 }
 
-// proves: T1
+// proves: T1, T7
 #[tokio::test]
-async fn a_name_that_another_session_took_gets_a_number() {
-    let (world, _) = playing("agent main\nreply\n  call TeamCreate team_name=\"Blue!\"\nreply \"made\"\n");
-    std::fs::create_dir_all(world.config.place.root.join("teams/blue")).unwrap();
-    let session = world.start().await;
-    turn(&session, 0, "go").await;
-    assert_eq!(data(&entries(&session).await)[0]["team_name"], "blue-2");
-    close(session).await;
-    assert!(world.config.place.root.join("teams/blue").exists(), "another's stays");
+async fn a_name_that_others_took_gets_a_number_and_what_is_theirs_stays() {
+    // A team of another session, and a task list that stands without a team.
+    for theirs in ["teams/blue", "tasks/blue"] {
+        let (world, _) =
+            playing("agent main\nreply\n  call TeamCreate team_name=\"Blue!\"\nreply \"made\"\n");
+        let theirs = world.config.place.root.join(theirs);
+        std::fs::create_dir_all(&theirs).unwrap();
+        std::fs::write(theirs.join("1.json"), "{}").unwrap();
+        let session = world.start().await;
+        turn(&session, 0, "go").await;
+        assert_eq!(data(&entries(&session).await)[0]["team_name"], "blue-2");
+        close(session).await;
+        assert!(theirs.join("1.json").exists(), "it is another's");
+    }
 }
 
 // proves: T1, A1

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use troupe_core::catalogue::{Catalogue, DefFault};
-use troupe_core::def::{AgentDef, Color, Effort, Filter, Isolation, MemoryScope, ModelChoice, Source};
+use troupe_core::color::Color;
+use troupe_core::def::{AgentDef, Effort, Filter, Isolation, MemoryScope, ModelChoice, Source};
 use troupe_core::policy::Mode;
 
 use super::*;

@@ -1,7 +1,8 @@
 //! A value → what a field takes. Each error says what would be right.
 
 use serde_json::Value;
-use troupe_core::def::{Color, Effort, Filter, Isolation, MemoryScope, ModelChoice};
+use troupe_core::color::{Color, PALETTE};
+use troupe_core::def::{Effort, Filter, Isolation, MemoryScope, ModelChoice};
 use troupe_core::policy::{Behaviour, Mode, Rules, Scope, tool_name};
 
 use crate::load::rules::split;
@@ -215,16 +216,7 @@ pub(super) fn isolation(value: &Value) -> Result<Isolation, String> {
 
 /// Its colour.
 pub(super) fn color(value: &Value) -> Result<Color, String> {
-    let words = [
-        ("red", Color::Red),
-        ("blue", Color::Blue),
-        ("green", Color::Green),
-        ("yellow", Color::Yellow),
-        ("purple", Color::Purple),
-        ("orange", Color::Orange),
-        ("pink", Color::Pink),
-        ("cyan", Color::Cyan),
-    ];
+    let words = PALETTE.map(|color| (color.as_str(), color));
     word(value, &words)
 }
 

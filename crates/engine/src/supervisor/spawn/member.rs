@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use troupe_core::block::text_of;
+use troupe_core::color::{Color, choose};
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{Body, FORMAT, Header, Origin};
 use troupe_core::event::EventKind;
@@ -14,9 +15,7 @@ use troupe_core::ports::supervisor::SpawnError;
 use troupe_core::ports::teams::Enlisted;
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::state::AgentState;
-use troupe_core::team::{
-    BackendKind, Change, Color, Member, Team, choose, free, member_id, member_prompt, slug,
-};
+use troupe_core::team::{BackendKind, Change, Member, Team, free, member_id, member_prompt, slug};
 
 use super::books::Books;
 use super::child::{child_cwd, find_def, mode, model, no_tools, write_meta};

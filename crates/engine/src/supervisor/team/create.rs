@@ -87,7 +87,7 @@ fn made(here: &Here) -> TeamMade {
 
 /// Records the team under the first free name. Two that make one at the same time get two names.
 async fn named(teams: &Teams, base: &str, team: impl Fn(&str) -> Team) -> Result<TeamPlace, TeamRefused> {
-    let mut taken = teams.names().map_err(system)?;
+    let mut taken = teams.taken().map_err(system)?;
     for _ in 0..TRIES {
         let name = free(base, |name| taken.iter().any(|other| other == name));
         let place = teams.place(&name).map_err(system)?;

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use troupe_core::CancellationToken;
+use troupe_core::color::Color;
 use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, InputId};
-use troupe_core::team::{Color, LEAD, Team};
+use troupe_core::team::{LEAD, Team};
 
 use super::delivery;
 use crate::supervisor::Shared;

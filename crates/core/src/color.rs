@@ -1,11 +1,11 @@
-//! The colours of members (T6).
+//! The colours of agents on screens, and which one a member of a team gets (T6).
 
 use serde::{Deserialize, Serialize};
 
-/// A member's colour.
+/// An agent's colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "they are their names")]
+#[expect(missing_docs, reason = "each is the colour that it says")]
 pub enum Color {
     Red,
     Blue,
