@@ -41,6 +41,8 @@ pub enum Effect {
     },
     /// The permission mode: plan mode began, or a plan was approved.
     Mode(Mode),
+    /// A member's plan went to its lead with this request.
+    Proposed(String),
     /// A shell command was run. It changes nothing of the agent; a verdict is held against it (D10).
     Ran(Ran),
 }
@@ -108,6 +110,8 @@ pub struct AgentState {
     pub mode: Mode,
     /// The mode that plan mode took the place of; what an approved plan leads back to.
     pub before_plan: Option<Mode>,
+    /// The request with which its last plan went to its lead, until it leaves plan mode.
+    pub proposed: Option<String>,
     /// The model, as it was named.
     pub model: String,
     /// How much the model thinks; none takes its default.
@@ -130,6 +134,7 @@ impl AgentState {
             cwd,
             mode,
             before_plan: None,
+            proposed: None,
             model,
             effort: None,
             prompt,
@@ -183,6 +188,7 @@ impl AgentState {
             Effect::Cwd(cwd) => self.cwd.clone_from(cwd),
             Effect::Todos(todos) => self.todos.clone_from(todos),
             Effect::Mode(mode) => self.enter(*mode),
+            Effect::Proposed(request) => self.proposed = Some(request.clone()),
             Effect::Ran(_) => {}
             Effect::SawTask { list, id, rev } => {
                 self.tasks.insert((*id, list.clone()), *rev);
@@ -230,6 +236,9 @@ impl AgentState {
             (Mode::Plan, Mode::Plan) => {}
             (before, Mode::Plan) => self.before_plan = Some(before),
             _ => self.before_plan = None,
+        }
+        if mode != Mode::Plan {
+            self.proposed = None;
         }
         self.mode = mode;
     }

@@ -2,6 +2,7 @@
 
 mod gate;
 mod jobs;
+mod opening;
 mod steering;
 mod tasks;
 
@@ -14,7 +15,7 @@ use troupe_core::catalogue::Catalogue;
 use troupe_core::def::Filter;
 use troupe_core::entry::{Entry, Header};
 use troupe_core::event::Phase;
-use troupe_core::ids::{AgentId, EntryId, QuestionId, SessionId};
+use troupe_core::ids::{AgentId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
 use troupe_core::ports::clock::Clock;
@@ -327,32 +328,6 @@ impl Session {
     /// The session's id.
     pub fn id(&self) -> &SessionId {
         self.shared.paths.session()
-    }
-
-    /// What people should know about how it was opened.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    /// Whether it was there before.
-    pub fn is_resumed(&self) -> bool {
-        self.opened.resumed
-    }
-
-    /// Whether its transcript leaves something to do without a new prompt.
-    pub fn is_pending(&self) -> bool {
-        self.opened.pending
-    }
-
-    /// How the last run of a resumed session ended, when nothing is pending.
-    pub fn last_end(&self) -> Option<&troupe_core::outcome::Envelope> {
-        self.opened.last_end.as_ref()
-    }
-
-    /// The last entry of the main agent's transcript before it began to work: the first to listen hears of all
-    /// that came after it, even when the work was done before anyone listened.
-    pub fn history_end(&self) -> Option<&EntryId> {
-        self.opened.before.as_ref()
     }
 
     /// The main agent's transcript.

@@ -97,7 +97,8 @@ async fn perform(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trai
     if session.model_info(&session.model()).scripted && std::io::stderr().is_terminal() {
         tell("the model is a script: its words were written down beforehand\n");
     }
-    if matches!(given, Given::Unfinished) && !session.is_pending() {
+    let has_work = session.is_pending() || session.has_members_to_go_on();
+    if matches!(given, Given::Unfinished) && !has_work {
         return Err(Fault::usage(format_args!(
             "session {} has nothing unfinished to go on with",
             session.id()

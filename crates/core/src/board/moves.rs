@@ -309,6 +309,10 @@ impl Draft<'_> {
         if begins || (!who.leads && (patch.status.is_some() || patch.owner.is_some())) {
             held(&before, who)?;
         }
+        if begins && before.status == Status::Completed {
+            // It is opened again by `pending` first, so that nobody begins by mistake what is done.
+            return Err(Refused::Done { id, by: before.owner });
+        }
         if patch.status == Some(Status::Deleted) {
             return self.delete(id);
         }

@@ -80,6 +80,7 @@ fn a_task_is_claimed_once_and_the_loser_hears_who_has_it() {
     assert_eq!(table.set(&ann(), 1, Status::Completed), Err(claimed("bob")));
     table.set(&bob(), 1, Status::Completed).unwrap();
     let done = Refused::Done { id: TaskId(1), by: Some("bob".into()) };
+    assert_eq!(table.set(&bob(), 1, Status::InProgress), Err(done.clone()));
     assert_eq!(table.make(&ann(), &Move::Claim(TaskId(1))), Err(done));
 }
 

@@ -29,7 +29,13 @@ pub fn free(name: &str, taken: impl Fn(&str) -> bool) -> String {
     }
     let mut number = 2_u64;
     loop {
-        let next = format!("{name}-{number}");
+        let end = format!("-{number}");
+        // The number has to fit: what is longer than a name in a path is cut there.
+        let mut base = name;
+        while base.len() + end.len() > LONGEST && !base.is_empty() {
+            base = &base[..base.floor_char_boundary(base.len() - 1)];
+        }
+        let next = format!("{}{end}", base.trim_end_matches('-'));
         if !taken(&next) {
             return next;
         }
@@ -81,6 +87,9 @@ mod tests {
         let taken = ["a", "a-2"];
         assert_eq!(free("a", |name| taken.contains(&name)), "a-3");
         assert_eq!(free("b", |name| taken.contains(&name)), "b");
+        let long = "x".repeat(LONGEST);
+        let next = free(&long, |name| name == long);
+        assert_eq!((slug(&next), next.len()), (next.clone(), LONGEST));
     }
 
     #[test]

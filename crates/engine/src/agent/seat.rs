@@ -3,11 +3,12 @@
 use troupe_core::entry::{Body, Origin};
 use troupe_core::ids::{CallId, InputId};
 use troupe_core::ports::tool::ToolOutput;
+use troupe_core::state::Effect;
 
 use super::actor::{Actor, Halt};
 use super::gate::Ready;
 use super::plan::APPROVAL;
-use crate::supervisor::team::{self, AWAITS, Seat};
+use crate::supervisor::team::{self, Seat};
 
 impl Actor {
     fn seat(&self) -> Option<std::sync::Arc<Seat>> {
@@ -30,7 +31,7 @@ impl Actor {
         self.row.header.team.is_some()
             && self.transcript().open_calls().is_empty()
             && last.is_some_and(|entry| match &entry.body {
-                Body::Result { data: Some(data), .. } => data[AWAITS] == true,
+                Body::Result { effects, .. } => effects.iter().any(|one| matches!(one, Effect::Proposed(_))),
                 _ => false,
             })
     }

@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod answers;
 mod authority;
 mod cases;
 mod ends;
+mod leaving;
 mod mail;
 mod making;
 mod plans;

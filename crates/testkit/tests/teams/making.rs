@@ -157,3 +157,21 @@ async fn a_report_comes_before_the_idle_note_and_idling_costs_no_request() {
     assert!(position(&world, "team-lead") >= 1);
     close(session).await;
 }
+
+// proves: A10, M5
+#[tokio::test]
+async fn a_name_that_would_be_anothers_in_the_team_is_refused() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be one\" name=main_\n\
+         \x20 call Agent description=\"paint\" prompt=\"be one\" name=user-\n\
+         reply \"made\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    let all = of_lead(&session).await;
+    assert!(all[1].contains("name") && all[2].contains("name"), "{all:?}");
+    assert_eq!(names(&world), ["team-lead"], "{all:?}");
+    close(session).await;
+}

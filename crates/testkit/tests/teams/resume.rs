@@ -1,8 +1,10 @@
 //! A lead that comes back.
 
+use std::time::Duration;
+
 use troupe_core::team::{Kind, Message};
 use troupe_engine::team::Teams;
-use troupe_testkit::reading::{close, entries, entries_of, eventually, mails};
+use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results};
 use troupe_testkit::world::{say, turn};
 
 use super::stage::{lead_says, member, names, playing, quiet};
@@ -57,5 +59,94 @@ async fn a_lead_that_comes_back_has_its_team_and_the_mail_that_came_meanwhile() 
     let read = mails(&entries(&session).await);
     assert_eq!(read.iter().filter(|mail| mail.contains("came meanwhile")).count(), 1, "{read:?}");
     eventually("all is at rest", async || !session.members_at_work()).await;
+    close(session).await;
+}
+
+// proves: T8, F058
+#[tokio::test]
+async fn a_member_that_was_asked_to_end_is_ended_by_the_next_process_too() {
+    let (mut world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply\n  call SendMessage to=ann message={\"type\":\"shutdown_request\",\"request_id\":\"r1\"}\n\
+         reply \"asked\"\n\
+         reply \"well\"\n\
+         agent general-purpose\n\
+         reply\n  gate never\n  text \"x\"\n",
+    );
+    world.config.teams.shutdown = Duration::from_secs(2);
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    assert_eq!(names(&world), ["team-lead", "ann"]);
+    drop(session);
+    // The deadline is the one that was set then.
+    world.config.teams.shutdown = Duration::from_hours(1);
+    let session = world.resume().await;
+    eventually("ann is gone", async || names(&world) == ["team-lead"]).await;
+    close(session).await;
+}
+
+// proves: T8, D10
+#[tokio::test]
+async fn a_member_that_was_at_work_is_something_to_go_on_with_and_an_idle_one_is_not() {
+    let script = |reply: &str| {
+        format!(
+            "agent main\n\
+             reply\n  call TeamCreate team_name=blue\n\
+             reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+             reply \"made\"\n\
+             agent general-purpose\n\
+             reply\n  {reply}\n"
+        )
+    };
+    let (world, _) = playing(&script("gate never\n  text \"x\""));
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    drop(session);
+    let session = world.resume().await;
+    assert!(session.has_members_to_go_on());
+    close(session).await;
+
+    let (world, _) = playing(&script("text \"idle\""));
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    drop(session);
+    let session = world.resume().await;
+    assert!(!session.has_members_to_go_on());
+    close(session).await;
+}
+
+// proves: T8, S6
+#[tokio::test]
+async fn a_plan_of_before_is_approved_afterwards() {
+    let (world, model) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann mode=plan\n\
+         reply \"made\"\n\
+         reply \"seen\"\n\
+         reply\n  call SendMessage to=ann message={\"type\":\"plan_approval_response\",\"request_id\":\"plan-ann-toolu_ann_blue_0_0\",\"approve\":true}\n\
+         reply \"yes\"\n\
+         agent general-purpose\n\
+         reply\n  gate plan\n  call ExitPlanMode plan=\"paint it red\"\n\
+         reply\n  expect \"Your plan is approved\"\n  call Write file_path=wall.txt content=red\n\
+         reply \"painted\"\n",
+    );
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    model.release("plan");
+    lead_says(&mut events, "seen").await;
+    quiet(&session).await;
+    drop(session);
+    let session = world.resume().await;
+    let mut events = session.subscribe(false);
+    say(&session, 1, "yes").await;
+    lead_says(&mut events, "yes").await;
+    quiet(&session).await;
+    let read = entries_of(&session, &member("ann")).await;
+    assert_eq!(world.read("wall.txt"), "red", "{:?} {:?}", mails(&read), results(&read));
     close(session).await;
 }

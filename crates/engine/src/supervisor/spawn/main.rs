@@ -33,6 +33,8 @@ use crate::supervisor::{Row, Shared, runner};
 pub(crate) struct Opened {
     pub(crate) resumed: bool,
     pub(crate) pending: bool,
+    /// Whether a member of its team has something to do.
+    pub(crate) members: bool,
     /// How its last run ended, when nothing is pending.
     pub(crate) last_end: Option<Envelope>,
     /// The last entry before it began to work.
@@ -127,6 +129,7 @@ pub(crate) async fn open_main(
     shared.enter(actor.row());
     shared.bus.tell(&me, EventKind::Opened(header));
     let mut revived = Revived::default();
+    let mut members = false;
     if resumed {
         // What goes on below it gets no more than it has now.
         actor.complete_opening().await?;
@@ -136,7 +139,7 @@ pub(crate) async fn open_main(
         };
         actor.adopt_settings(model.as_deref(), config.models.effort, &config.leave).await?;
         let scan = Scan::of(shared, actor.transcript(), told, inbox).await;
-        attach(shared, &scan.books, warnings).await;
+        members = attach(shared, &scan.books, warnings).await;
         revived = Revived::of(shared, scan).await;
     } else {
         actor.open(&[]).await?;
@@ -161,7 +164,7 @@ pub(crate) async fn open_main(
     actor.tell_faulty_rules();
     warnings.extend(actor.comes_to_nothing());
     shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
-    Ok(Opened { resumed, pending, last_end, before, revived: before_revived })
+    Ok(Opened { resumed, pending, members, last_end, before, revived: before_revived })
 }
 
 fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc<dyn Tool>]) -> Rendered {

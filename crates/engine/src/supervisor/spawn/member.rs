@@ -16,6 +16,7 @@ use troupe_core::ports::teams::Enlisted;
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::state::AgentState;
 use troupe_core::team::{BackendKind, Change, Member, Team, free, member_id, member_prompt, slug};
+use troupe_core::turn::{Step, next_step};
 
 use super::books::Books;
 use super::child::{child_cwd, find_def, mode, model, no_tools, write_meta};
@@ -50,7 +51,10 @@ pub(crate) async fn open_member(
         return Ok(enlisted(here, member.clone()));
     }
     let wanted = spawn.name.as_deref().unwrap_or_default();
-    troupe_core::name::check(wanted).map_err(|fault| SpawnError::Invalid(format!("name: {fault}")))?;
+    // What it is called in the team is checked too: `main_` is `main` there.
+    for name in [wanted, &slug(wanted)] {
+        troupe_core::name::check(name).map_err(|fault| SpawnError::Invalid(format!("name: {fault}")))?;
+    }
     if spawn.seed == Seed::Fork && spawn.definition.is_some() {
         return Err(SpawnError::Invalid("a member is no fork: name another `subagent_type`".to_owned()));
     }
@@ -159,18 +163,21 @@ fn enlisted(here: &Here, member: Member) -> Enlisted {
     }
 }
 
-/// Rebuilds a member from its transcript and sets it to work; an idle one stays idle.
+/// Rebuilds a member from its transcript and sets it to work; an idle one stays idle. Whether it has something to do.
 pub(crate) async fn reopen_member(
     shared: &Arc<Shared>,
     agent: &AgentId,
     books: &Books,
     here: &Arc<Here>,
     member: &Member,
-) -> Result<(), ReopenError> {
+) -> Result<bool, ReopenError> {
     complete(shared, agent, member).await?;
     let actor = reopen(shared, agent, books).await?;
+    let step = next_step(actor.transcript(), &actor.left());
+    let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
+    let unfinished = unfinished || !actor.row().inbox.list().is_empty();
     set_to_work(shared, actor, here, (&member.name, member.color));
-    Ok(())
+    Ok(unfinished)
 }
 
 /// Gives a member its prompt where a crash came between its header and that.
@@ -241,7 +248,9 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, seat: (&str
     shared.bus.tell(&agent, EventKind::Opened(Arc::clone(&row.header)));
     actor.tell_faulty_rules();
     actor.tell_what_comes_to_nothing();
-    shared.seats.take(shared, here, seat, &agent);
+    // The answer to a plan that it made before the process ended is an answer to that plan.
+    let plan = row.state().proposed.clone();
+    shared.seats.take(shared, here, seat, &agent, plan);
     let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
     let shared = Arc::clone(shared);
     let ends = Arc::clone(&shared);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use troupe_core::ids::AgentId;
-use troupe_core::team::{BackendKind, Change, LEAD, Member, Team};
+use troupe_core::team::{BackendKind, Change, Handler, LEAD, Member, Message, Team};
 
 use super::ends;
 use super::seat::Here;
@@ -11,19 +11,29 @@ use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, reopen_member};
 use crate::team::{TeamError, TeamPlace, Teams};
 
-/// Takes the seats of the team that this session leads, and rebuilds its members of this process. What could not be
-/// done is told.
-pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<String>) {
+/// Takes the seats of the team that this session leads, and rebuilds its members of this process; whether one of them has
+/// something left to do. What could not be done is told.
+pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<String>) -> bool {
+    let Some((place, team)) = find(shared, told).await else { return false };
     if !shared.config.teams.enabled {
-        return;
+        told.push(format!(
+            "this session leads the team {}, which waits: teams are off (AGENT_TEAMS turns them on)",
+            team.name
+        ));
+        return false;
     }
-    let Some((place, team)) = find(shared, told).await else { return };
+    let mut go_on = false;
     let here = Here::new(place, team.array_mail);
-    shared.seats.take(shared, &here, (LEAD, None), &AgentId::main());
+    shared.seats.take(shared, &here, (LEAD, None), &AgentId::main(), None);
     ends::allow(shared, &team.team_allowed_paths).await;
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
-        if let Err(error) = reopen_member(shared, &agent, books, &here, member).await {
+        let opened = reopen_member(shared, &agent, books, &here, member).await;
+        if let Ok(unfinished) = opened {
+            go_on |= unfinished;
+            ends::go_on_awaiting(shared, &here, member);
+        }
+        if let Err(error) = opened {
             told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
             let left = |_: Option<&Team>| {
                 Ok(vec![Change::Left { name: member.name.clone(), reason: Some(error.to_string()) }])
@@ -33,6 +43,15 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
             }
         }
     }
+    for name in team.names() {
+        let unread = here.mail.unread(&name, 0).await;
+        go_on |= unread.is_ok_and(|unread| unread.waiting.iter().any(|one| for_model(&one.message)));
+    }
+    go_on
+}
+
+fn for_model(message: &Message) -> bool {
+    message.kind.handler() == Handler::Model
 }
 
 fn in_process(team: &Team, member: &Member) -> bool {

@@ -76,7 +76,7 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
         return Err(system(error));
     }
     let here = Here::new(place, array_mail);
-    shared.seats.take(shared, &here, (LEAD, None), &wanted.lead);
+    shared.seats.take(shared, &here, (LEAD, None), &wanted.lead, None);
     Ok(made(&here))
 }
 

@@ -16,7 +16,7 @@ use troupe_core::team::{Kind, LEAD, Message, member_id, words};
 
 use super::ends;
 use super::plan;
-use super::seat::Seat;
+use super::seat::{Seat, lock};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::team::mailbox::Waiting;
@@ -64,7 +64,10 @@ async fn read(shared: &Shared, seat: &Seat) {
         if let Some(Waiting { position, message }) = next.take() {
             match hand(shared, seat, &message).await {
                 Handed::Handled => taken.push_back((position, None)),
-                Handed::Given(id) => taken.push_back((position, Some(id))),
+                Handed::Given(id) => {
+                    seat.give(&id);
+                    taken.push_back((position, Some(id)));
+                }
                 Handed::Later => {
                     next = Some(Waiting { position, message });
                     tokio::select! { () = seat.nudge.notified() => {}, () = sleep(PAUSE) => {} }
@@ -136,16 +139,21 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
             set_mode(shared, seat, mode).await;
         }
         Kind::ShutdownResponse { request_id, approve, .. } if seat.leads() => {
-            ends::answered(&seat.here, request_id, *approve);
+            ends::answered(&seat.here, &message.from, request_id, *approve).await;
         }
         _ => {}
     }
-    let kind = match kind {
-        // It approves nothing, so it must not say so.
-        Kind::PlanApprovalResponse { request_id, .. } if !plan::is_to_last(seat, request_id) => &Kind::Text,
-        kind => kind,
-    };
+    let approves = matches!(kind, Kind::PlanApprovalResponse { approve: true, request_id, .. } if plan::is_to_last(seat, request_id));
     let text = words(kind, &message.from).unwrap_or_else(|| message.text.clone());
+    let text = match kind {
+        // It approves nothing, so it must not say so.
+        Kind::PlanApprovalResponse { request_id, .. } if !plan::is_to_last(seat, request_id) => {
+            format!(
+                "The lead answers a plan that is not your last one; that changes nothing. It wrote:\n{text}"
+            )
+        }
+        _ => text,
+    };
     let summary = message.summary.as_deref().filter(|_| *kind == Kind::Text);
     let from =
         if of_lead { AgentId::main() } else { AgentId::new(member_id(&message.from, seat.here.name())) };
@@ -159,7 +167,12 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
     let id = prompt.id.clone();
     let Some(row) = shared.row(&seat.agent) else { return Handed::Later };
     match row.inbox.send(prompt).await {
-        Ok(()) => Handed::Given(id),
+        Ok(()) => {
+            if approves {
+                *lock(&seat.plan) = None;
+            }
+            Handed::Given(id)
+        }
         Err(_) => Handed::Later,
     }
 }

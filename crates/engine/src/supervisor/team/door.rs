@@ -34,7 +34,10 @@ impl Teams for Door {
             let seat =
                 seat.ok_or_else(|| SpawnError::Denied("there is no team here that you lead".to_owned()))?;
             let late = || {
-                SpawnError::System(format!("the member could not be started within {} s", limit.as_secs()))
+                SpawnError::System(format!(
+                    "the member did not start within {} s; it may yet: ListAgents shows it then",
+                    limit.as_secs()
+                ))
             };
             // A task of its own: a call that is dropped leaves no half of a member.
             let (shared, here) = (Arc::clone(shared), Arc::clone(&seat.here));

@@ -4,17 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 use troupe_core::CancellationToken;
 use troupe_core::entry::Origin;
-use troupe_core::event::{EventKind, Notice, Phase};
+use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::ports::teams::TeamRefused;
-use troupe_core::team::{AllowedPath, Change, Member};
+use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
 
 use super::create::remove;
-use super::seat::{Here, Seat, lock};
+use super::seat::{Here, Seat, is_at_work, lock};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::team::TeamError;
@@ -24,12 +25,48 @@ const END: Duration = Duration::from_secs(10);
 /// The pause between two looks at whether it has.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Ends a member that was asked to shut down and has not answered in time (F058).
-pub(super) fn await_end(shared: &Arc<Shared>, here: &Arc<Here>, name: &str, request: &str) {
+/// The field of a member that says by when it is to have answered, so that a later process ends it too.
+const ASKED: &str = "shutdownRequest";
+
+/// Writes down that a member was asked to shut down, and awaits its end.
+pub(super) async fn ask_to_end(shared: &Arc<Shared>, here: &Arc<Here>, name: &str, request: &str) {
+    let limit = shared.config.teams.shutdown;
+    let until =
+        shared.parts.clock.now().0.saturating_add(i64::try_from(limit.as_millis()).unwrap_or(i64::MAX));
+    record(here, name, json!({"requestId": request, "until": until})).await;
+    await_end(shared, here, (name, request), limit);
+}
+
+/// Awaits the end of a member that an earlier process asked.
+pub(super) fn go_on_awaiting(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
+    let Some(asked) = member.other.get(ASKED) else { return };
+    let (Some(request), Some(until)) = (asked["requestId"].as_str(), asked["until"].as_i64()) else { return };
+    let left = u64::try_from(until.saturating_sub(shared.parts.clock.now().0)).unwrap_or(0);
+    await_end(shared, here, (&member.name, request), Duration::from_millis(left));
+}
+
+async fn record(here: &Here, name: &str, asked: Value) {
+    let decide = |_: Option<&troupe_core::team::Team>| {
+        let fields = [(ASKED.to_owned(), asked.clone())].into_iter().collect();
+        Ok(vec![Change::Altered { name: name.to_owned(), fields }])
+    };
+    if let Err(error) = here.place.members.change::<TeamError>(decide).await {
+        tracing::warn!(%error, name, "a request to shut down is not written down");
+    }
+}
+
+/// Ends a member that was asked to shut down and has not answered in time (F058). A second request to one takes the
+/// first one's place.
+fn await_end(shared: &Arc<Shared>, here: &Arc<Here>, (name, request): (&str, &str), limit: Duration) {
     let wait = CancellationToken::new();
-    lock(&here.shutdowns).insert(request.to_owned(), wait.clone());
-    let (task, here, name, request) =
-        (Arc::clone(shared), Arc::clone(here), name.to_owned(), request.to_owned());
+    let key = (name.to_owned(), request.to_owned());
+    {
+        let mut waits = lock(&here.shutdowns);
+        waits.iter().filter(|((asked, _), _)| asked == name).for_each(|(_, earlier)| earlier.cancel());
+        waits.retain(|(asked, _), _| asked != name);
+        waits.insert(key.clone(), wait.clone());
+    }
+    let (task, here, name) = (Arc::clone(shared), Arc::clone(here), name.to_owned());
     shared.run(async move {
         let shared = task;
         let gone = shared.seats.named(&here, &name).map(|seat| seat.token.clone()).unwrap_or_default();
@@ -38,7 +75,7 @@ pub(super) fn await_end(shared: &Arc<Shared>, here: &Arc<Here>, name: &str, requ
             () = shared.token.cancelled() => return,
             () = wait.cancelled() => return,
             () = gone.cancelled() => {}
-            () = sleep(shared.config.teams.shutdown) => {
+            () = sleep(limit) => {
                 if let Some(seat) = shared.seats.named(&here, &name) {
                     let told = format!("{name} was asked to shut down, did not answer in time, and was ended");
                     shared.bus.tell(&seat.agent, EventKind::Notice(Notice::Warning(told)));
@@ -46,14 +83,19 @@ pub(super) fn await_end(shared: &Arc<Shared>, here: &Arc<Here>, name: &str, requ
                 }
             }
         }
-        lock(&here.shutdowns).remove(&request);
+        lock(&here.shutdowns).remove(&key);
     });
 }
 
-/// The member has answered: one that goes on is not ended at the deadline.
-pub(super) fn answered(here: &Here, request: &str, approve: bool) {
-    if !approve && let Some(wait) = lock(&here.shutdowns).remove(request) {
+/// The member that was asked has answered: one that goes on is not ended at the deadline.
+pub(super) async fn answered(here: &Here, member: &str, request: &str, approve: bool) {
+    if approve {
+        return;
+    }
+    let wait = lock(&here.shutdowns).remove(&(member.to_owned(), request.to_owned()));
+    if let Some(wait) = wait {
         wait.cancel();
+        record(here, member, Value::Null).await;
     }
 }
 
@@ -92,6 +134,28 @@ pub(crate) async fn left(shared: &Shared, agent: &AgentId) {
     }
     seat.here.forget_idle(&seat.name);
     shared.seats.free(agent);
+    let unread = unread(shared, &seat).await;
+    if unread > 0 {
+        let many = if unread == 1 { "message" } else { "messages" };
+        let told = format!("has left the team and did not read {unread} {many}");
+        seat.here.note_idle(&seat.name, told.clone());
+        let told = format!("{} {told}", seat.name);
+        shared.bus.tell(agent, EventKind::Notice(Notice::Warning(told)));
+    }
+}
+
+/// How many messages for a model a member that has left did not read: those in its mailbox that its inbox was not given,
+/// and those that wait there.
+async fn unread(shared: &Shared, seat: &Seat) -> usize {
+    let found = seat.here.mail.unread(&seat.name, 0).await;
+    let waiting = found.map(|found| found.waiting).unwrap_or_default();
+    let inbox = shared.directory.known(&seat.agent).and_then(|known| known.inbox);
+    let listed = inbox.map(|inbox| inbox.list()).unwrap_or_default();
+    let is_unread = |message: &Message| {
+        let waits = listed.iter().any(|prompt| prompt.id.as_str() == message.id);
+        message.kind.handler() == Handler::Model && (waits || !seat.was_given(&message.id))
+    };
+    waiting.iter().filter(|one| is_unread(&one.message)).count()
 }
 
 /// What a member is at, as far as the end of its team goes.
@@ -111,7 +175,7 @@ fn standing(shared: &Shared, here: &Here, member: &Member) -> Standing {
     let Some(row) = shared.row(&seat.agent) else { return Standing::Ending(seat) };
     if seat.is_leaving() {
         Standing::Ending(seat)
-    } else if matches!(row.phase(), Phase::Idle(_)) && row.inbox.list().is_empty() {
+    } else if !is_at_work(row.phase()) && row.inbox.list().is_empty() && !here.is_on_the_way(&seat.name) {
         Standing::Idle(seat)
     } else {
         Standing::Active

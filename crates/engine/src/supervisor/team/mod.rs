@@ -16,7 +16,7 @@ use std::time::Duration;
 pub(crate) use attach::attach;
 pub(crate) use ends::{clear_away, left};
 pub(crate) use idle::{due as idle_due, reason as idle_reason};
-pub(crate) use plan::{AWAITS, present as present_plan};
+pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, route};
 pub(crate) use seat::{Here, Seat, Seats};
 

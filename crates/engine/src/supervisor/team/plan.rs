@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use troupe_core::ids::CallId;
 use troupe_core::ports::tool::ToolOutput;
+use troupe_core::state::Effect;
 use troupe_core::team::{Kind, LEAD, Message, words};
 
 use super::post::post;
@@ -13,11 +14,11 @@ use crate::clock::iso;
 use crate::supervisor::Shared;
 
 /// The field of a result that says that the lead's answer is waited for.
-pub(crate) const AWAITS: &str = "awaitingLeaderApproval";
+const AWAITS: &str = "awaitingLeaderApproval";
 
-/// Whether an answer is one to the member's last plan; to an earlier one it changes nothing.
+/// Whether an answer is one to the member's last plan; to an earlier one, or to none, it changes nothing.
 pub(super) fn is_to_last(seat: &Seat, request: &str) -> bool {
-    lock(&seat.plan).as_ref().is_none_or(|last| last == request)
+    lock(&seat.plan).as_ref().is_some_and(|last| last == request)
 }
 
 /// Sends a plan to the lead; the call's result says that its answer is waited for.
@@ -49,5 +50,5 @@ pub(crate) async fn present(shared: &Arc<Shared>, seat: &Seat, call: &CallId, sh
     );
     let data =
         json!({"plan": plan, "isAgent": true, "filePath": file, AWAITS: true, "requestId": request_id});
-    ToolOutput::text(words).with_data(data)
+    ToolOutput::text(words).with_data(data).with_effect(Effect::Proposed(request_id))
 }

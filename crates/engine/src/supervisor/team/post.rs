@@ -71,6 +71,9 @@ async fn one(shared: &Arc<Shared>, seat: &Arc<Seat>, to: &str, mail: &Mail) -> R
     if mail.kind == Kind::Text && mail.summary.is_none() {
         return Err(MailError::NoSummary);
     }
+    if let Some(theirs) = shared.seats.named(&seat.here, to).filter(|theirs| theirs.is_leaving()) {
+        return Err(MailError::Ended { id: theirs.agent.clone(), why: "it is leaving its team".to_owned() });
+    }
     let mut mail = mail.clone();
     let to_lead = to == troupe_core::team::LEAD;
     let wrong = |why: &str| Err(MailError::Kind(why.to_owned()));
@@ -92,7 +95,9 @@ async fn one(shared: &Arc<Shared>, seat: &Arc<Seat>, to: &str, mail: &Mail) -> R
     put(shared, seat, to, &mail).await?;
     *lock(&seat.last_words) = Some(mail.brief()).filter(|words| !words.is_empty());
     match &mail.kind {
-        Kind::ShutdownRequest { request_id, .. } => ends::await_end(shared, &seat.here, to, request_id),
+        Kind::ShutdownRequest { request_id, .. } => {
+            ends::ask_to_end(shared, &seat.here, to, request_id).await;
+        }
         Kind::ShutdownResponse { approve: true, .. } => seat.leave(),
         _ => {}
     }

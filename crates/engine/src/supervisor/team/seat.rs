@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use troupe_core::CancellationToken;
 use troupe_core::color::Color;
-use troupe_core::event::Phase;
+use troupe_core::event::{Idle, Phase};
 use troupe_core::ids::{AgentId, InputId};
 use troupe_core::team::{LEAD, Team};
 
@@ -31,8 +31,8 @@ pub(crate) struct Here {
     idle: Mutex<BTreeMap<String, String>>,
     /// Messages to seats of this process that are not handed over yet.
     on_the_way: Mutex<HashSet<(String, String)>>,
-    /// Requests to shut down that wait for an answer, each with what ends the wait.
-    pub(super) shutdowns: Mutex<HashMap<String, CancellationToken>>,
+    /// Requests to shut down that wait for an answer, by member and request, each with what ends the wait.
+    pub(super) shutdowns: Mutex<HashMap<(String, String), CancellationToken>>,
 }
 
 /// An agent's place in a team.
@@ -45,13 +45,15 @@ pub(crate) struct Seat {
     pub(super) nudge: Notify,
     /// Says that the seat is free.
     pub(super) token: CancellationToken,
+    /// What its inbox was given of its mail, and the mailbox is not told yet.
+    given: Mutex<HashSet<String>>,
     /// What its transcript has of its mail, and the mailbox is not told yet.
     read: Mutex<HashSet<InputId>>,
     /// It ends once its calls are answered.
     leaves: AtomicBool,
     /// When it wrote to all.
     to_all: Mutex<VecDeque<Instant>>,
-    /// The request that its last plan is, where it was made in this process.
+    /// The request that its last plan is, until it is approved.
     pub(super) plan: Mutex<Option<String>>,
     /// The last that it wrote to others, in a few words.
     pub(super) last_words: Mutex<Option<String>>,
@@ -117,6 +119,11 @@ impl Here {
     pub(super) fn handed(&self, to: &str, id: &str) {
         lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
     }
+
+    /// Whether a message to a seat of this process is not handed over yet.
+    pub(super) fn is_on_the_way(&self, to: &str) -> bool {
+        lock(&self.on_the_way).iter().any(|(name, _)| name == to)
+    }
 }
 
 impl Seat {
@@ -132,7 +139,18 @@ impl Seat {
     }
 
     pub(super) fn has_read(&self, id: &InputId) -> bool {
+        lock(&self.given).remove(id.as_str());
         lock(&self.read).remove(id)
+    }
+
+    /// Its inbox has a message.
+    pub(super) fn give(&self, id: &InputId) {
+        lock(&self.given).insert(id.to_string());
+    }
+
+    /// Whether its inbox has had a message that the mailbox still counts as unread.
+    pub(super) fn was_given(&self, id: &str) -> bool {
+        lock(&self.given).contains(id)
     }
 
     /// It is to end once its calls are answered.
@@ -179,6 +197,7 @@ impl Seats {
         here: &Arc<Here>,
         (name, color): (&str, Option<Color>),
         agent: &AgentId,
+        plan: Option<String>,
     ) -> Arc<Seat> {
         let seat = Arc::new(Seat {
             here: Arc::clone(here),
@@ -187,10 +206,11 @@ impl Seats {
             agent: agent.clone(),
             nudge: Notify::new(),
             token: shared.token.child_token(),
+            given: Mutex::default(),
             read: Mutex::default(),
             leaves: AtomicBool::new(false),
             to_all: Mutex::default(),
-            plan: Mutex::default(),
+            plan: Mutex::new(plan),
             last_words: Mutex::default(),
         });
         lock(&self.table).insert(agent.clone(), Arc::clone(&seat));
@@ -203,6 +223,8 @@ impl Seats {
         let seat = lock(&self.table).remove(agent);
         if let Some(seat) = &seat {
             seat.token.cancel();
+            // Nobody hands these over any more.
+            lock(&seat.here.on_the_way).retain(|(name, _)| *name != seat.name);
         }
         seat
     }
@@ -213,13 +235,18 @@ impl Seats {
     }
 }
 
+/// Whether an agent in this phase has something to do. One that waits for its own commands has.
+pub(super) fn is_at_work(phase: Phase) -> bool {
+    !matches!(phase, Phase::Idle(idle) if idle != Idle::Jobs)
+        && !matches!(phase, Phase::Ended | Phase::Paused)
+}
+
 impl Shared {
     /// Whether a member of a team works in this process, or mail of one is on its way: the main agent may yet hear.
     pub(crate) fn members_at_work(&self) -> bool {
         self.seats.all().iter().any(|seat| {
             let row = self.row(&seat.agent).filter(|_| !seat.leads());
-            let works = |phase: Phase| !matches!(phase, Phase::Idle(_) | Phase::Ended | Phase::Paused);
-            row.is_some_and(|row| works(row.phase()) || !row.inbox.list().is_empty())
+            row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
                 || !lock(&seat.here.on_the_way).is_empty()
         })
     }
