@@ -34,6 +34,8 @@ pub struct Spawn {
     pub mode: Option<Mode>,
     /// Where it works, in place of what the definition says.
     pub isolation: Option<Isolation>,
+    /// Whether a member takes the next task of the list by itself when it has nothing to do (T5).
+    pub claims: bool,
 }
 
 /// What an agent's conversation begins with.

@@ -32,6 +32,7 @@ use troupe_engine::session::{
 };
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
+use troupe_tools::troupe::AgentOptions;
 
 use crate::scene::Scene;
 
@@ -236,8 +237,10 @@ impl World {
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
-        let mut tools = troupe_tools::builtin(troupe_tools::Options::default());
-        if self.config.teams.enabled {
+        let teams = self.config.teams.enabled;
+        let agents = AgentOptions { tasks: teams, teams, ..AgentOptions::default() };
+        let mut tools = troupe_tools::builtin_with(troupe_tools::Options::default(), agents);
+        if teams {
             tools.extend(troupe_tools::team::tools());
             tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         }

@@ -1,6 +1,7 @@
 //! An agent that has a seat in a team, as its loop sees it.
 
 use troupe_core::entry::{Body, Origin};
+use troupe_core::event::Idle;
 use troupe_core::ids::{CallId, InputId};
 use troupe_core::ports::tool::ToolOutput;
 use troupe_core::state::Effect;
@@ -39,6 +40,12 @@ impl Actor {
     /// A run is over: the lead is told.
     pub(super) async fn say_idle(&self) {
         let Some(seat) = self.members_seat() else { return };
+        if self.idle() == Idle::Done
+            && !self.awaits_lead()
+            && seat.has_more_to_do(&self.shared, self.transcript().ends()).await
+        {
+            return;
+        }
         let reason = team::idle_reason(self.idle(), self.awaits_lead());
         seat.went_idle(&self.shared, reason, self.transcript().ends()).await;
     }
@@ -46,7 +53,7 @@ impl Actor {
     /// A run begins.
     pub(super) async fn say_active(&self) {
         if let Some(seat) = self.members_seat() {
-            seat.went_to_work().await;
+            seat.went_to_work(&self.shared).await;
         }
     }
 

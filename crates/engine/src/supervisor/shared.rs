@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     told: Mutex<HashSet<String>>,
     pub(crate) directory: Directory,
     /// Who is in a team.
-    pub(crate) seats: Seats,
+    pub(crate) seats: Arc<Seats>,
     /// First requests of agents that started together.
     pub(crate) warming: Arc<Warming>,
     /// The agent definitions as they were last looked at.
@@ -83,7 +83,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Shared {
     pub(crate) fn new(parts: Parts, config: Config, session: SessionId) -> Arc<Self> {
         let place = &config.place;
-        let lists = Lists::new(&place.root, session.clone(), config.tasks.clone());
+        let seats = Arc::new(Seats::default());
+        let lists = Lists::new(&place.root, session.clone(), config.tasks.clone(), Arc::clone(&seats));
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
             decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),
@@ -98,7 +99,7 @@ impl Shared {
             lists,
             told: Mutex::default(),
             directory: Directory::default(),
-            seats: Seats::default(),
+            seats,
             warming: Arc::default(),
             definitions: Mutex::new(parts.defs.catalogue()),
             totals: Mutex::default(),

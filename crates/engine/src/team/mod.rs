@@ -222,6 +222,12 @@ impl TeamPlace {
         self.watch.follow(&self.folder.join("members.jsonl"))
     }
 
+    /// Waits for moves on the team's task list.
+    pub fn follow_tasks(&self) -> Follow {
+        let home = self.folder.parent().and_then(Path::parent).unwrap_or(&self.folder);
+        self.watch.follow(&home.join("tasks").join(&self.name).join("board.jsonl"))
+    }
+
     /// The member that a message to `name` is for. There is no mailbox for anybody else (F047).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! The list as agents of a session have it: one list for all, tasks that one leaves undone, hooks, teams.
+//! The list as agents of a session have it: one list for all, tasks that one leaves undone, hooks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,9 +9,7 @@ use troupe_core::entry::Body;
 use troupe_core::ids::AgentId;
 use troupe_core::policy::Mode;
 use troupe_core::ports::gatekeeper::Moment;
-use troupe_core::team::{Change, Kind, Member, Team, member_id};
 use troupe_engine::session::Gate;
-use troupe_engine::team::{TeamError, TeamPlace, Teams};
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::gatekeeper::Doorkeeper;
@@ -132,59 +130,4 @@ async fn sessions_that_share_a_list_by_name_take_over_only_from_one_that_is_gone
     turn(&two, 2, "again").await;
     assert_eq!(task(&two, 1).await.owner.as_deref(), Some("main@11111111"));
     two.close(CLOSE).await;
-}
-
-async fn team(root: &std::path::Path) -> TeamPlace {
-    let place = Teams::new(root.to_owned()).place("blue").unwrap();
-    let made = Team::new("blue", None, "s", Member::default(), 1);
-    let ann = Member { name: "ann".into(), agent_id: member_id("ann", "blue"), ..Member::default() };
-    let join = |name: &str| Member {
-        name: name.into(),
-        agent_id: member_id(name, "blue"),
-        subscriptions: vec!["task:1".into()],
-        ..Member::default()
-    };
-    let changes = vec![
-        Change::Made { team: Box::new(made) },
-        Change::Joined { member: Box::new(ann) },
-        Change::Joined { member: Box::new(join("eve")) },
-    ];
-    place.members.change::<TeamError>(|_| Ok(changes.clone())).await.unwrap();
-    place
-}
-
-// proves: K1, K3, T2
-#[tokio::test]
-async fn a_team_has_one_list_and_its_members_hear_of_it_by_mail() {
-    let script = "agent main\nreply\n  call TaskCreate subject=look description=x\nreply\n  call TaskUpdate taskId=\"1\" owner=Ann@blue\nreply\n  call TaskUpdate taskId=\"1\" owner=bob\nreply \"done\"\n";
-    let world = world(script);
-    let place = team(&world.config.place.root).await;
-    let session = open(&world, Start::New(session())).await;
-    session.sit(Some((place.clone(), "team-lead".to_owned())));
-    turn(&session, 1, "go").await;
-    assert_eq!(session.tasks().await.unwrap().list, "blue");
-    assert_eq!(task(&session, 1).await.owner.as_deref(), Some("ann"));
-    let (_, results) = texts(&session).await;
-    assert!(
-        results[2].ends_with("nobody here is called `bob`; there are: team-lead, ann, eve"),
-        "{results:?}"
-    );
-    let mail = place.mail(false);
-    let unread = |name: &'static str| {
-        let mail = Arc::clone(&mail);
-        async move { mail.unread(name, 0).await.unwrap().waiting }
-    };
-    let ann = unread("ann").await;
-    assert_eq!(ann.len(), 1);
-    assert_eq!(ann[0].message.from, "team-lead");
-    assert!(matches!(&ann[0].message.kind, Kind::TaskAssignment { task_id, .. } if task_id == "1"));
-    assert_eq!(unread("eve").await.len(), 2, "it was put on the list, and given to ann");
-    session.left("ann", "was killed").await;
-    session.left("ann", "was killed").await;
-    let lead = unread("team-lead").await;
-    assert_eq!(lead.len(), 1);
-    assert!(lead[0].message.text.starts_with("ann was killed; "), "{}", lead[0].message.text);
-    session.sit(None);
-    assert_ne!(session.tasks().await.unwrap().list, "blue");
-    session.close(CLOSE).await;
 }

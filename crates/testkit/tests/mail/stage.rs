@@ -53,6 +53,7 @@ impl Tool for Launch {
                 background,
                 mode: None,
                 isolation: None,
+                claims: false,
             };
             let waiter = match cx.supervisor.spawn(spawn).await {
                 Ok(waiter) => waiter,

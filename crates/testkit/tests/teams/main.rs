@@ -12,3 +12,4 @@ mod making;
 mod plans;
 mod resume;
 mod stage;
+mod tasks;

@@ -38,11 +38,13 @@ pub struct AgentOptions {
     pub by_default: bool,
     /// Whether they share a list of tasks; else each has a list of its own.
     pub tasks: bool,
+    /// Whether there are teams.
+    pub teams: bool,
 }
 
 impl Default for AgentOptions {
     fn default() -> Self {
-        Self { background: true, by_default: false, tasks: false }
+        Self { background: true, by_default: false, tasks: false, teams: false }
     }
 }
 
@@ -78,6 +80,9 @@ impl Agent {
             && let Some(properties) = properties.as_object_mut()
         {
             properties.remove("run_in_background");
+        }
+        if options.teams {
+            properties["claim_tasks"] = json!({"type": "boolean", "description": "A member that has nothing to do takes the next free task"});
         }
         let schema = json!({
             "type": "object",
@@ -127,6 +132,7 @@ fn spawn(cx: &ToolCx, input: &Value, options: AgentOptions) -> Result<Spawn, Bad
             && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(fork || options.by_default),
         mode: text(input, "mode").and_then(Mode::parse),
         isolation: None,
+        claims: input.get("claim_tasks").and_then(Value::as_bool).unwrap_or_default(),
     })
 }
 

@@ -167,6 +167,7 @@ async fn every_parameter_reaches_the_supervisor() {
         background: false,
         mode: Some(Mode::Plan),
         isolation: None,
+        claims: false,
     };
     assert_eq!(stage.spawned.lock().unwrap().take(), Some(expected));
 

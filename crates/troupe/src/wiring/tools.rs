@@ -22,10 +22,12 @@ const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
     let options = Options { sandbox, ..options(env, settings) };
     let by_default = is_on(env, &var::BACKGROUND_AGENTS, false);
-    let agents = AgentOptions { background: options.background, by_default, tasks: shares_tasks(run, env) };
+    let teams = is_on(env, &var::AGENT_TEAMS, false);
+    let agents =
+        AgentOptions { background: options.background, by_default, tasks: shares_tasks(run, env), teams };
     let mut tools = troupe_tools::builtin_with(options, agents);
     tools.push(Arc::new(Docs::new()));
-    if is_on(env, &var::AGENT_TEAMS, false) {
+    if teams {
         tools.extend(troupe_tools::team::tools());
     }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));

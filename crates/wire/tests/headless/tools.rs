@@ -120,6 +120,7 @@ async fn agent(cx: &ToolCx, input: &Value) -> ToolOutput {
         background: false,
         mode: None,
         isolation: None,
+        claims: false,
     };
     match cx.supervisor.spawn(spawn).await {
         Err(error) => ToolOutput::error(error.to_string()),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use troupe_core::block::text_of;
 use troupe_core::color::{Color, choose};
 use troupe_core::def::AgentDef;
@@ -27,7 +28,7 @@ use crate::inbox::Inbox;
 use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
-use crate::supervisor::team::{Here, left};
+use crate::supervisor::team::{CLAIMS, Here, Place, left};
 use crate::supervisor::{Row, Shared, runner};
 use crate::team::TeamError;
 
@@ -91,7 +92,7 @@ pub(crate) async fn open_member(
         session_id: Some(shared.paths.session().to_string()),
         backend_type: Some(BackendKind::InProcess),
         mode: Some(mode.as_str().to_owned()),
-        other: [(CALL.to_owned(), spawn.call.as_str().into())].into_iter().collect(),
+        other: fields(&spawn),
         ..Member::default()
     };
     let member = join(shared, here, slug(wanted), member).await.map_err(|error| system(&error))?;
@@ -141,11 +142,17 @@ pub(crate) async fn open_member(
     write_meta(shared, &header);
     super::child::link_output(shared, &agent);
     actor.begin_run();
-    if !set_to_work(shared, actor, here, (&member.name, member.color)) {
+    if !set_to_work(shared, actor, here, &member) {
         undo(here, &member.name).await;
         return Err(SpawnError::Ending);
     }
     Ok(enlisted(here, member))
+}
+
+/// What we write down of a member beside what every program knows.
+fn fields(spawn: &Spawn) -> Map<String, Value> {
+    let claims = spawn.claims.then(|| (CLAIMS.to_owned(), Value::Bool(true)));
+    [(CALL.to_owned(), spawn.call.as_str().into())].into_iter().chain(claims).collect()
 }
 
 /// What is told of a member that was started.
@@ -176,7 +183,7 @@ pub(crate) async fn reopen_member(
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
     let unfinished = unfinished || !actor.row().inbox.list().is_empty();
-    set_to_work(shared, actor, here, (&member.name, member.color));
+    set_to_work(shared, actor, here, member);
     Ok(unfinished)
 }
 
@@ -241,7 +248,7 @@ async fn undo(here: &Here, name: &str) {
 }
 
 /// Enters a member into the roster, gives it its seat, and sets it to work; `false` when the session is closing.
-fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, seat: (&str, Option<Color>)) -> bool {
+fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Member) -> bool {
     let row = actor.row();
     let agent = row.header.agent.clone();
     shared.enter(Arc::clone(&row));
@@ -250,7 +257,9 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, seat: (&str
     actor.tell_what_comes_to_nothing();
     // The answer to a plan that it made before the process ended is an answer to that plan.
     let plan = row.state().proposed.clone();
-    shared.seats.take(shared, here, seat, &agent, plan);
+    let claims = member.other.get(CLAIMS) == Some(&Value::Bool(true));
+    let place = Place { name: member.name.clone(), color: member.color, plan, claims };
+    shared.seats.take(shared, here, place, &agent);
     let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
     let shared = Arc::clone(shared);
     let ends = Arc::clone(&shared);

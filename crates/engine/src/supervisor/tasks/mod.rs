@@ -4,20 +4,19 @@ mod moves;
 mod names;
 mod tell;
 
-pub(crate) use moves::{made, objects, shown};
+pub(crate) use moves::{claim_next, made, objects, shown};
 pub(crate) use tell::{ended, left, sweep};
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use troupe_core::ids::{AgentId, SessionId};
-use troupe_core::team::LEAD;
 
 use crate::store::Lease;
+use crate::supervisor::team::{Seat, Seats};
 use crate::team::board::TaskList;
-use crate::team::{TeamError, TeamPlace, Teams};
+use crate::team::{TeamError, Teams};
 
 /// Characters of a session's id that tell its owners from those of other sessions.
 const SHORT: usize = 8;
@@ -28,28 +27,12 @@ pub(crate) struct Lists {
     session: SessionId,
     /// The list's name, where several sessions share it.
     by_name: Option<String>,
-    seat: Mutex<Option<Arc<Seat>>>,
-    members: Mutex<HashMap<AgentId, String>>,
-    list: Mutex<Option<Arc<TaskList>>>,
+    seats: Arc<Seats>,
+    /// The list of this name, once it was asked for.
+    list: Mutex<Option<(String, Arc<TaskList>)>>,
     /// Says to other sessions of a shared list that this one is there.
     here: tokio::sync::Mutex<Option<Lease>>,
     used: AtomicBool,
-}
-
-/// The place of this process in a team.
-#[derive(Clone)]
-pub(crate) struct Seat {
-    /// The team.
-    pub(crate) place: TeamPlace,
-    /// The main agent's name in it.
-    pub(crate) name: String,
-}
-
-impl Seat {
-    /// Whether the main agent leads the team.
-    pub(crate) fn leads(&self) -> bool {
-        self.name == LEAD
-    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -58,58 +41,46 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Lists {
     /// The lists below `root`, the folder that holds `projects/`.
-    pub(crate) fn new(root: &Path, session: SessionId, by_name: Option<String>) -> Self {
+    pub(crate) fn new(root: &Path, session: SessionId, by_name: Option<String>, seats: Arc<Seats>) -> Self {
         Self {
             teams: Teams::new(root.to_owned()),
             session,
             by_name,
-            seat: Mutex::default(),
-            members: Mutex::default(),
+            seats,
             list: Mutex::default(),
             here: tokio::sync::Mutex::default(),
             used: AtomicBool::default(),
         }
     }
 
-    /// From now on the list is this team's; or, without one, the session's again.
-    pub(crate) fn sit(&self, seat: Option<Seat>) {
-        *lock(&self.seat) = seat.map(Arc::new);
-        *lock(&self.list) = None;
-        lock(&self.members).clear();
-        self.used.store(true, Ordering::Relaxed);
-    }
-
-    /// An agent of this process that is a member of the team, under its name there.
-    pub(crate) fn seat_member(&self, agent: AgentId, name: String) {
-        lock(&self.members).insert(agent, name);
-    }
-
+    /// The main agent's seat, where it is in a team.
     pub(crate) fn seat(&self) -> Option<Arc<Seat>> {
-        lock(&self.seat).clone()
+        self.seats.of(&AgentId::main())
     }
 
     /// The name of an agent that is a member of its own.
     fn member(&self, agent: &AgentId) -> Option<String> {
-        lock(&self.members).get(agent).cloned()
+        self.seats.of(agent).filter(|_| !agent.is_main()).map(|seat| seat.name.clone())
     }
 
-    /// The agent of this process that is the member of this name.
-    fn agent_of(&self, name: &str) -> Option<AgentId> {
-        lock(&self.members).iter().find(|(_, known)| *known == name).map(|(agent, _)| agent.clone())
+    /// Whether an agent of this process is the member of this name.
+    fn is_here(&self, seat: &Seat, name: &str) -> bool {
+        self.seats.named(&seat.here, name).is_some()
     }
 
-    /// The list of now.
+    /// The list of now: the team's; without one, that of the name or of the session.
     fn list(&self) -> Result<Arc<TaskList>, TeamError> {
-        if let Some(list) = &*lock(&self.list) {
-            return Ok(Arc::clone(list));
-        }
         let name = match (self.seat(), &self.by_name) {
-            (Some(seat), _) => seat.place.name.clone(),
+            (Some(seat), _) => seat.here.name().to_owned(),
             (None, Some(name)) => name.clone(),
             (None, None) => self.session.as_str().to_owned(),
         };
+        let mut kept = lock(&self.list);
+        if let Some((_, list)) = kept.as_ref().filter(|(kept, _)| *kept == name) {
+            return Ok(Arc::clone(list));
+        }
         let list = Arc::new(self.teams.tasks(&name)?);
-        *lock(&self.list) = Some(Arc::clone(&list));
+        *kept = Some((name, Arc::clone(&list)));
         Ok(list)
     }
 
@@ -136,6 +107,8 @@ impl Lists {
 
     /// Whether there can be tasks of this session's agents.
     fn is_used(&self) -> bool {
-        self.used.load(Ordering::Relaxed) || self.list().is_ok_and(|list| list.exists())
+        self.used.load(Ordering::Relaxed)
+            || self.seat().is_some()
+            || self.list().is_ok_and(|list| list.exists())
     }
 }

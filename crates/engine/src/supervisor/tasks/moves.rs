@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use troupe_core::board::{Changes, Listener, Made, Move, MoveError, Shown, Status, Task, Who};
+use troupe_core::board::{Changes, Listener, Made, Move, MoveError, Refused, Shown, Status, Task, Who};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::ports::gatekeeper::{Moment, Tasked};
 use troupe_core::team::Team;
 
 use super::names::{gone, named, team, who};
-use super::{Seat, tell};
+use super::tell;
 use crate::supervisor::Shared;
+use crate::supervisor::team::{Seat, lock, poke};
 use crate::team::TeamError;
 use crate::team::board::{Mover, TaskList, listeners};
 
@@ -64,6 +65,10 @@ impl Table {
         self.vet(shared, step, &mover).await?;
         let made = self.list.make(step, &mover).await?;
         tell::send(shared, self, who, &made).await;
+        if made.changes.tasks.iter().any(|task| task.status != Status::InProgress) {
+            // What is free now may be what a member waits for.
+            poke(shared).await;
+        }
         Ok(Made { list: self.list.name.clone(), before: made.before, changes: made.changes })
     }
 
@@ -124,7 +129,28 @@ pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> R
     shared.lists.be_here(&table.list).await;
     let who = who(shared, agent);
     let step = named(shared, table.team.as_ref(), &who, step)?;
-    table.make(shared, &who, &step, Some(&tell::main(shared))).await
+    let made = table.make(shared, &who, &step, Some(&tell::main(shared))).await?;
+    let moved = made.changes.about.and_then(|id| made.changes.tasks.iter().find(|task| task.id == id));
+    if let Some(seat) = shared.seats.of(agent)
+        && let Some(task) = moved.filter(|task| task.owner.as_ref() == Some(&seat.name))
+    {
+        *lock(&seat.last_task) = Some(task.id.to_string());
+    }
+    Ok(made)
+}
+
+/// Claims the next free task of the team's list for a member that has none under way; none where there is none.
+pub(crate) async fn claim_next(shared: &Arc<Shared>, seat: &Seat) -> Result<Option<Task>, MoveError> {
+    let Shown { board, .. } = shown(shared).await?;
+    let busy = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
+    if board.tasks().any(|task| busy(&task)) || board.claimable(&seat.name).is_empty() {
+        return Ok(None);
+    }
+    match made(shared, &seat.agent, Move::ClaimNext).await {
+        Ok(made) => Ok(made.changes.tasks.into_iter().find(|task| Some(task.id) == made.changes.about)),
+        Err(MoveError::Refused(Refused::NoneFree { .. })) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn failed(error: &TeamError) -> MoveError {

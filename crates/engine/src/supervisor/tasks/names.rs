@@ -6,8 +6,9 @@ use troupe_core::board::{Move, MoveError, Who};
 use troupe_core::ids::AgentId;
 use troupe_core::team::{LEAD, Team};
 
-use super::{Lists, Seat};
+use super::Lists;
 use crate::supervisor::Shared;
+use crate::supervisor::team::Seat;
 use crate::team::alive::is_held;
 use crate::team::board::TaskList;
 
@@ -50,7 +51,7 @@ fn member_above(shared: &Shared, agent: &AgentId, seat: &Seat) -> String {
 /// The team, where the list is one's.
 pub(super) async fn team(seat: Option<&Seat>) -> Result<Option<Team>, MoveError> {
     let Some(seat) = seat else { return Ok(None) };
-    seat.place.members.load().await.map_err(|error| MoveError::Failed(error.to_string()))
+    seat.here.members().load().await.map_err(|error| MoveError::Failed(error.to_string()))
 }
 
 /// The move with the names in it as they stand on the list.
@@ -125,11 +126,12 @@ pub(super) fn gone(
     };
     let (member, below) =
         owner.split_once('/').map_or((owner, None), |(member, below)| (member, Some(below)));
-    let here = member == seat.name || shared.lists.agent_of(member).is_some();
+    let here = shared.lists.is_here(seat, member);
     match below {
         Some(below) if here => ended(lives(below)),
-        None if member == seat.name => None,
-        _ => seat.place.gone(team, owner),
+        // One that sits here may not hold its lock yet.
+        None if here => None,
+        _ => seat.here.place.gone(team, owner),
     }
 }
 

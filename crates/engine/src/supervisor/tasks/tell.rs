@@ -17,6 +17,7 @@ use troupe_core::team::{Kind, Message};
 use super::moves::Table;
 use super::names::who;
 use crate::clock;
+use crate::supervisor::team::post;
 use crate::supervisor::{Row, Shared};
 use crate::team::board::Made;
 
@@ -35,8 +36,12 @@ pub(super) async fn send(shared: &Arc<Shared>, table: &Table, who: &Who, made: &
         let id = format!("task-{}-{seq}-{n}", table.list.name);
         let sent = match (&table.seat, &table.team) {
             (Some(seat), Some(team)) => {
-                let mail = seat.place.mail(team.array_mail);
-                mail.send(&message(shared, id, who, telling)).await.map_err(|error| error.to_string())
+                let message = message(shared, id, who, telling);
+                // There is no mailbox for anybody who has left meanwhile.
+                match team.member(&message.to) {
+                    Some(_) => post(shared, seat, message).await.map_err(|error| error.to_string()),
+                    None => Ok(()),
+                }
             }
             _ => prompt(shared, id, telling).await,
         };
@@ -92,10 +97,12 @@ pub(crate) async fn ended(shared: &Arc<Shared>, row: &Row, envelope: &Envelope) 
     }
 }
 
-/// Gives back the tasks of an owner that has ended, as `was stopped`. The lead is told, once.
-pub(crate) async fn left(shared: &Arc<Shared>, owner: &str, reason: &str) {
+/// Gives back the tasks of a member that has left, as `was shut down`. The lead is told, once.
+pub(crate) async fn left(shared: &Arc<Shared>, member: &str, reason: &str) {
     let above = main(shared);
-    give_back(shared, owner, reason, Some(&above)).await;
+    if timeout(LIMIT, give_back(shared, member, reason, Some(&above))).await.is_err() {
+        tracing::warn!(member, "giving its tasks back takes too long");
+    }
 }
 
 async fn give_back(shared: &Arc<Shared>, owner: &str, reason: &str, above: Option<&str>) {

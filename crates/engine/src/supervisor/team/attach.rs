@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use troupe_core::ids::AgentId;
-use troupe_core::team::{BackendKind, Change, Handler, LEAD, Member, Message, Team};
+use troupe_core::team::{BackendKind, Change, Handler, Member, Message, Team};
 
+use super::claim;
 use super::ends;
-use super::seat::Here;
+use super::seat::{Here, Place};
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, reopen_member};
 use crate::team::{TeamError, TeamPlace, Teams};
@@ -24,7 +25,7 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     }
     let mut go_on = false;
     let here = Here::new(place, team.array_mail);
-    shared.seats.take(shared, &here, (LEAD, None), &AgentId::main(), None);
+    shared.seats.take(shared, &here, Place::lead(), &AgentId::main());
     ends::allow(shared, &team.team_allowed_paths).await;
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
@@ -32,6 +33,7 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
         if let Ok(unfinished) = opened {
             go_on |= unfinished;
             ends::go_on_awaiting(shared, &here, member);
+            go_on |= claim::goes_on(shared, &agent).await;
         }
         if let Err(error) = opened {
             told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));

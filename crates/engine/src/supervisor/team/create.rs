@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use troupe_core::ports::teams::{NewTeam, TeamMade, TeamRefused};
-use troupe_core::team::{Change, LEAD, Member, Team, free, lead_id, slug};
+use troupe_core::team::{Change, Member, Team, free, lead_id, slug};
 
-use super::seat::Here;
+use super::seat::{Here, Place};
 use crate::store::private;
 use crate::supervisor::Shared;
 use crate::team::{TeamError, TeamPlace, Teams};
@@ -76,7 +76,7 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
         return Err(system(error));
     }
     let here = Here::new(place, array_mail);
-    shared.seats.take(shared, &here, (LEAD, None), &wanted.lead, None);
+    shared.seats.take(shared, &here, Place::lead(), &wanted.lead);
     Ok(made(&here))
 }
 

@@ -14,6 +14,7 @@ use troupe_core::mail::wrap;
 use troupe_core::policy::Mode;
 use troupe_core::team::{Kind, LEAD, Message, member_id, words};
 
+use super::claim;
 use super::ends;
 use super::plan;
 use super::seat::{Seat, lock};
@@ -46,7 +47,7 @@ pub(super) async fn deliver(shared: Arc<Shared>, seat: Arc<Seat>) {
     }
 }
 
-async fn read(shared: &Shared, seat: &Seat) {
+async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
     let mut reader = loop {
         match Reader::open(Arc::clone(&seat.here.mail), &seat.name).await {
             Ok(reader) => break reader,
@@ -59,6 +60,7 @@ async fn read(shared: &Shared, seat: &Seat) {
     // What was taken and not marked, in order.
     let mut taken: VecDeque<(u64, Option<InputId>)> = VecDeque::new();
     let mut next: Option<Waiting> = None;
+    let mut list = seat.here.place.follow_tasks();
     loop {
         settle(&reader, seat, &mut taken).await;
         if let Some(Waiting { position, message }) = next.take() {
@@ -81,6 +83,8 @@ async fn read(shared: &Shared, seat: &Seat) {
             biased;
             // The next wait looks at once.
             () = seat.nudge.notified() => {}
+            // Another process may have freed a task.
+            () = list.changed(), if seat.claims => claim::try_next(shared, seat).await,
             waiting = reader.next() => match waiting {
                 Ok(waiting) => next = Some(waiting),
                 Err(error) => {

@@ -16,8 +16,9 @@ use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
 
 use super::create::remove;
 use super::seat::{Here, Seat, is_at_work, lock};
+use super::subscriptions;
 use crate::inbox::Control;
-use crate::supervisor::Shared;
+use crate::supervisor::{Shared, tasks};
 use crate::team::TeamError;
 
 /// How long a member that was told to end may take.
@@ -119,7 +120,7 @@ async fn gone(shared: &Shared, seat: &Seat, limit: Duration) -> bool {
 
 /// Takes a member that has ended out of its team. One that ends with the session stays: the next process goes on
 /// with it.
-pub(crate) async fn left(shared: &Shared, agent: &AgentId) {
+pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     if shared.token.is_cancelled() {
         return;
     }
@@ -129,10 +130,15 @@ pub(crate) async fn left(shared: &Shared, agent: &AgentId) {
         let left = Change::Left { name: seat.name.clone(), reason: None };
         Ok(if there { vec![left] } else { Vec::new() })
     };
-    if let Err(error) = seat.here.place.members.change::<TeamError>(decide).await {
-        tracing::warn!(%error, name = seat.name, "that a member has left is not recorded");
+    match seat.here.place.members.change::<TeamError>(decide).await {
+        Ok(team) => subscriptions::tell(shared, &seat, team.as_ref(), "has left the team").await,
+        Err(error) => {
+            tracing::warn!(%error, name = seat.name, "that a member has left is not recorded");
+        }
     }
     seat.here.forget_idle(&seat.name);
+    let reason = if seat.is_leaving() { "was shut down" } else { "has ended" };
+    tasks::left(shared, &seat.name, reason).await;
     shared.seats.free(agent);
     let unread = unread(shared, &seat).await;
     if unread > 0 {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Map, Value};
 use troupe_core::event::Idle;
@@ -13,6 +14,7 @@ use troupe_core::visible::visible;
 
 use super::post::post;
 use super::seat::{Seat, lock};
+use super::subscriptions;
 use crate::clock::iso;
 use crate::supervisor::Shared;
 use crate::team::TeamError;
@@ -35,11 +37,11 @@ pub(crate) fn reason(idle: Idle, awaits: bool) -> &'static str {
 impl Seat {
     /// Says that the member went idle after its `runs`th run.
     pub(crate) async fn went_idle(&self, shared: &Arc<Shared>, reason: &str, runs: u32) {
-        self.record_active(Some(false)).await;
+        self.record_active(shared, Some(false)).await;
         let kind = Kind::IdleNotification {
             reason: Some(reason.to_owned()),
             summary: lock(&self.last_words).take(),
-            last_task: None,
+            last_task: lock(&self.last_task).take(),
         };
         let message = Message {
             id: format!("idle-{}-{runs}", self.name),
@@ -57,26 +59,40 @@ impl Seat {
     }
 
     /// Says that it is at work again.
-    pub(crate) async fn went_to_work(&self) {
+    pub(crate) async fn went_to_work(&self, shared: &Arc<Shared>) {
         self.here.forget_idle(&self.name);
-        self.record_active(None).await;
+        self.record_active(shared, None).await;
     }
 
-    async fn record_active(&self, active: Option<bool>) {
+    async fn record_active(&self, shared: &Arc<Shared>, active: Option<bool>) {
         let fields = || -> Map<String, Value> {
             [("isActive".to_owned(), active.map_or(Value::Null, Value::Bool))].into_iter().collect()
         };
+        let changed = AtomicBool::new(false);
         let decide = |team: Option<&troupe_core::team::Team>| {
             let member = team.and_then(|team| team.member(&self.name));
             let differs = member.is_some_and(|member| member.is_active != active);
+            changed.store(differs, Ordering::Relaxed);
             Ok(if differs {
                 vec![Change::Altered { name: self.name.clone(), fields: fields() }]
             } else {
                 Vec::new()
             })
         };
-        if let Err(error) = self.here.place.members.change::<TeamError>(decide).await {
-            tracing::warn!(%error, name = self.name, "whether a member is at work is not recorded");
+        match self.here.place.members.change::<TeamError>(decide).await {
+            Ok(team) if changed.load(Ordering::Relaxed) => {
+                subscriptions::tell(
+                    shared,
+                    self,
+                    team.as_ref(),
+                    if active.is_some() { "is idle" } else { "is at work" },
+                )
+                .await
+            }
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, name = self.name, "whether a member is at work is not recorded");
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 //! [`crate::team`]'s; see `docs/design/teams.md`.
 
 mod attach;
+mod claim;
 mod create;
 mod delivery;
 mod door;
@@ -10,15 +11,17 @@ mod idle;
 mod plan;
 mod post;
 mod seat;
+mod subscriptions;
 
 use std::time::Duration;
 
 pub(crate) use attach::attach;
+pub(crate) use claim::{CLAIMS, poke};
 pub(crate) use ends::{clear_away, left};
 pub(crate) use idle::{due as idle_due, reason as idle_reason};
 pub(crate) use plan::present as present_plan;
-pub(crate) use post::{Via, route};
-pub(crate) use seat::{Here, Seat, Seats};
+pub(crate) use post::{Via, post, route};
+pub(crate) use seat::{Here, Place, Seat, Seats, lock};
 
 /// How a session's teams are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

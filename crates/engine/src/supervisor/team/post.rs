@@ -156,7 +156,7 @@ async fn put(shared: &Shared, seat: &Seat, to: &str, mail: &Mail) -> Result<(), 
 }
 
 /// Puts a message into a mailbox, and wakes its reader where that is in this process.
-pub(super) async fn post(shared: &Shared, seat: &Seat, message: Message) -> Result<(), TeamError> {
+pub(crate) async fn post(shared: &Shared, seat: &Seat, message: Message) -> Result<(), TeamError> {
     let reader = shared.seats.named(&seat.here, &message.to);
     if reader.is_some() {
         seat.here.sent(&message.to, &message.id);

@@ -1,7 +1,7 @@
 //! Seats: an agent of this process in a team.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use troupe_core::event::{Idle, Phase};
 use troupe_core::ids::{AgentId, InputId};
 use troupe_core::team::{LEAD, Team};
 
-use super::delivery;
+use super::{claim, delivery};
 use crate::supervisor::Shared;
 use crate::team::mailbox::Mailbox;
 use crate::team::members::Membership;
@@ -25,7 +25,7 @@ const MINUTE: Duration = Duration::from_mins(1);
 
 /// A team that agents of this process have seats in.
 pub(crate) struct Here {
-    pub(super) place: TeamPlace,
+    pub(crate) place: TeamPlace,
     pub(super) mail: Arc<dyn Mailbox>,
     /// What idle members said, until the lead's model is told.
     idle: Mutex<BTreeMap<String, String>>,
@@ -40,7 +40,7 @@ pub(crate) struct Seat {
     pub(crate) here: Arc<Here>,
     pub(crate) name: String,
     pub(crate) color: Option<Color>,
-    pub(super) agent: AgentId,
+    pub(crate) agent: AgentId,
     /// Says that something came into its mailbox.
     pub(super) nudge: Notify,
     /// Says that the seat is free.
@@ -57,6 +57,32 @@ pub(crate) struct Seat {
     pub(super) plan: Mutex<Option<String>>,
     /// The last that it wrote to others, in a few words.
     pub(super) last_words: Mutex<Option<String>>,
+    /// The last task that it moved.
+    pub(crate) last_task: Mutex<Option<String>>,
+    /// Whether it takes the next task by itself (T5).
+    pub(super) claims: bool,
+    /// Held while it looks for one.
+    pub(super) claiming: tokio::sync::Mutex<()>,
+    /// How often in a row somebody objected to its being idle.
+    pub(super) objections: AtomicU32,
+}
+
+/// What an agent sits down with.
+#[derive(Default)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) color: Option<Color>,
+    /// The request of a plan that waits for its answer.
+    pub(crate) plan: Option<String>,
+    /// Whether it takes the next task by itself.
+    pub(crate) claims: bool,
+}
+
+impl Place {
+    /// The lead's.
+    pub(crate) fn lead() -> Self {
+        Self { name: LEAD.to_owned(), ..Self::default() }
+    }
 }
 
 /// All seats of a session.
@@ -67,7 +93,7 @@ pub(crate) struct Seats {
     pub(super) turn: tokio::sync::Mutex<()>,
 }
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -135,6 +161,9 @@ impl Seat {
     /// Its transcript has an input.
     pub(crate) fn was_read(&self, id: &InputId) {
         lock(&self.read).insert(id.clone());
+        if !claim::is_objection(id) {
+            self.objections.store(0, Ordering::Relaxed);
+        }
         self.nudge.notify_one();
     }
 
@@ -185,7 +214,7 @@ impl Seats {
     }
 
     /// The seat of a name in a team of this process.
-    pub(super) fn named(&self, here: &Here, name: &str) -> Option<Arc<Seat>> {
+    pub(crate) fn named(&self, here: &Here, name: &str) -> Option<Arc<Seat>> {
         let table = lock(&self.table);
         table.values().find(|seat| seat.here.name() == here.name() && seat.name == name).cloned()
     }
@@ -195,13 +224,13 @@ impl Seats {
         &self,
         shared: &Arc<Shared>,
         here: &Arc<Here>,
-        (name, color): (&str, Option<Color>),
+        place: Place,
         agent: &AgentId,
-        plan: Option<String>,
     ) -> Arc<Seat> {
+        let Place { name, color, plan, claims } = place;
         let seat = Arc::new(Seat {
             here: Arc::clone(here),
-            name: name.to_owned(),
+            name,
             color,
             agent: agent.clone(),
             nudge: Notify::new(),
@@ -212,6 +241,10 @@ impl Seats {
             to_all: Mutex::default(),
             plan: Mutex::new(plan),
             last_words: Mutex::default(),
+            last_task: Mutex::default(),
+            claims,
+            claiming: tokio::sync::Mutex::default(),
+            objections: AtomicU32::new(0),
         });
         lock(&self.table).insert(agent.clone(), Arc::clone(&seat));
         shared.run(delivery::deliver(Arc::clone(shared), Arc::clone(&seat)));

@@ -1,0 +1,132 @@
+//! A member that has nothing to do and takes the next task of the list by itself, where its lead said so when it
+//! started it (T5); and the objection to its being idle (K3).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use troupe_core::BoxFuture;
+use troupe_core::block::Block;
+use troupe_core::board::{Shown, Status, Task};
+use troupe_core::entry::Origin;
+use troupe_core::event::{EventKind, Idle, Notice, Phase};
+use troupe_core::ids::{AgentId, InputId};
+use troupe_core::input::{Prompt, When};
+use troupe_core::ports::gatekeeper::Moment;
+use troupe_core::prompt::reminder;
+
+use super::seat::Seat;
+use crate::inbox::Inbox;
+use crate::supervisor::{Row, Shared, tasks};
+
+/// The field of a member that says that it takes tasks by itself.
+pub(crate) const CLAIMS: &str = "claimsTasks";
+
+/// Most objections in a row that keep a member from being idle: a hook that always objects must not keep it at work
+/// for ever.
+const OBJECTIONS: u32 = 8;
+
+/// What the ids of objections begin with.
+const OBJECTION: &str = "idle-objection-";
+
+/// Whether an input is an objection, and nobody's word.
+pub(super) fn is_objection(id: &InputId) -> bool {
+    id.as_str().starts_with(OBJECTION)
+}
+
+impl Seat {
+    /// Whether the member, whose `runs`th run is over, was given something more to do: the next task, or an objection.
+    pub(crate) async fn has_more_to_do(self: &Arc<Self>, shared: &Arc<Shared>, runs: u32) -> bool {
+        let Some(row) = shared.row(&self.agent) else { return false };
+        next(shared, self, &row).await || self.is_objected(shared, &row, runs).await
+    }
+
+    async fn is_objected(&self, shared: &Arc<Shared>, row: &Row, runs: u32) -> bool {
+        if shared.config.leave.gate.is_none() || self.is_leaving() {
+            return false;
+        }
+        let moment = Moment::TeammateIdle { member: self.name.clone(), team: self.here.name().to_owned() };
+        let Some(why) = tasks::objects(shared, &moment).await else { return false };
+        if self.objections.fetch_add(1, Ordering::Relaxed) >= OBJECTIONS {
+            let told = format!(
+                "{} is idle although a hook objects: it did {OBJECTIONS} times in a row ({why})",
+                self.name
+            );
+            shared.bus.tell(&self.agent, EventKind::Notice(Notice::Warning(told)));
+            return false;
+        }
+        let id = format!("{OBJECTION}{}-{runs}", self.name);
+        let text = format!("A hook objects to your being idle: {why}");
+        row.inbox.send(prompt(id, &text)).await.is_ok()
+    }
+}
+
+/// Lets each member of this process that has nothing to do look for a task: one may be free now.
+///
+/// Boxed, as it is called by a move and makes moves; a claim frees nothing, so that it ends there.
+pub(crate) fn poke(shared: &Arc<Shared>) -> BoxFuture<'_, ()> {
+    Box::pin(async move {
+        for seat in shared.seats.all() {
+            try_next(shared, &seat).await;
+        }
+    })
+}
+
+/// Lets a member look for a task, if it has nothing to do.
+pub(super) async fn try_next(shared: &Arc<Shared>, seat: &Arc<Seat>) {
+    let Some(row) = shared.row(&seat.agent).filter(|_| seat.claims) else { return };
+    // One whose last run failed, came to a limit or was interrupted waits for somebody's word.
+    if matches!(row.phase(), Phase::Idle(Idle::Done)) {
+        next(shared, seat, &row).await;
+    }
+}
+
+/// Takes the next task for a member; whether there was one.
+async fn next(shared: &Arc<Shared>, seat: &Arc<Seat>, row: &Row) -> bool {
+    if !seat.claims || seat.is_leaving() {
+        return false;
+    }
+    let _turn = seat.claiming.lock().await;
+    if !row.inbox.list().is_empty() || seat.here.is_on_the_way(&seat.name) {
+        return false;
+    }
+    match tasks::claim_next(shared, seat).await {
+        Ok(Some(task)) => row.inbox.send(assignment(seat, &task)).await.is_ok(),
+        Ok(None) => false,
+        Err(error) => {
+            tracing::warn!(%error, name = seat.name, "a member could not look for a task");
+            false
+        }
+    }
+}
+
+/// Gives a member that comes back the task that it took in the last moment of the process before; whether there is one.
+pub(super) async fn goes_on(shared: &Arc<Shared>, agent: &AgentId) -> bool {
+    let Some(seat) = shared.seats.of(agent).filter(|seat| seat.claims) else { return false };
+    let Some(row) = shared.row(agent) else { return false };
+    let Ok(Shown { board, .. }) = tasks::shown(shared).await else { return false };
+    let own = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
+    let Some(task) = board.tasks().find(own) else { return false };
+    let prompt = assignment(&seat, task);
+    let came = Inbox::came(&*shared.parts.journal, &shared.paths.inbox(agent)).await;
+    came.is_ok_and(|came| !came.contains(&prompt.id)) && row.inbox.send(prompt).await.is_ok()
+}
+
+/// One id for each claim, so that it is read once.
+fn assignment(seat: &Seat, task: &Task) -> Prompt {
+    let text = format!(
+        "Task {} is yours now: {}\n{}\nYou took it because you had nothing to do. Mark it completed when it is; give it back \
+         (no owner, pending) if you can't do it.",
+        task.id, task.subject, task.description
+    );
+    prompt(format!("claim-{}-{}-{}-{}", seat.here.name(), task.id, seat.name, task.rev), &text)
+}
+
+fn prompt(id: String, text: &str) -> Prompt {
+    Prompt {
+        id: InputId::new(id),
+        blocks: vec![Block::text(reminder(text))],
+        from: Origin::System,
+        when: When::Next,
+        starts_turn: true,
+    }
+}

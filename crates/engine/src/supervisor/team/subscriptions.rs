@@ -1,0 +1,33 @@
+//! Who hears that a member's state has changed: whoever has `member:NAME` among its subscriptions (T2). Those on tasks are in
+//! `troupe_core::board`.
+
+use std::sync::Arc;
+
+use troupe_core::team::{Kind, Message, Team};
+
+use super::post::post;
+use super::seat::Seat;
+use crate::clock::iso;
+use crate::supervisor::Shared;
+
+/// Tells of a member what became of it, as `is idle`.
+pub(super) async fn tell(shared: &Arc<Shared>, seat: &Seat, team: Option<&Team>, what: &str) {
+    let word = format!("member:{}", seat.name);
+    let members = team.map(|team| team.members.as_slice()).unwrap_or_default();
+    for to in members.iter().filter(|one| one.name != seat.name && one.subscriptions.contains(&word)) {
+        let text = format!("{} {what}.", seat.name);
+        let message = Message {
+            id: shared.parts.clock.uuid(),
+            from: seat.name.clone(),
+            to: to.name.clone(),
+            summary: Some(text.clone()),
+            text,
+            timestamp: iso(shared.parts.clock.now()),
+            color: seat.color.map(|color| color.as_str().to_owned()),
+            kind: Kind::Text,
+        };
+        if let Err(error) = post(shared, seat, message).await {
+            tracing::warn!(%error, to = to.name, "a member's change of state was not told");
+        }
+    }
+}

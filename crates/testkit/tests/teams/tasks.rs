@@ -1,0 +1,248 @@
+//! The team's task list: who hears of a move, who takes the next task by itself, what becomes of what one leaves.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use troupe_core::board::{Move, New, Status, Task, TaskId, Who};
+use troupe_core::ports::gatekeeper::Moment;
+use troupe_core::team::{Change, Team};
+use troupe_engine::Session;
+use troupe_engine::session::Gate;
+use troupe_engine::team::board::Mover;
+use troupe_engine::team::{TeamError, Teams};
+use troupe_testkit::gatekeeper::Doorkeeper;
+use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results, told};
+use troupe_testkit::world::{say, turn};
+
+use super::stage::{config, lead_says, member, names, playing, quiet};
+
+async fn task(session: &Session, id: u64) -> Task {
+    session.tasks().await.unwrap().board.task(TaskId(id)).unwrap().clone()
+}
+
+/// What the harness told a member.
+async fn told_to(session: &Session, name: &str) -> Vec<String> {
+    told(&entries_of(session, &member(name)).await, |_| true)
+}
+
+// proves: K1, K3, T2, M2
+#[tokio::test]
+async fn a_team_has_one_list_and_its_members_hear_of_it_by_mail() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TaskCreate subject=own description=x\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         reply\n  call TaskCreate subject=look description=\"at the wall\"\n\
+         reply\n  call TaskUpdate taskId=\"1\" owner=Ann@blue\n\
+         reply\n  call TaskUpdate taskId=\"1\" owner=bob\n\
+         reply \"given\"\n\
+         reply\n  call TeamDelete\n\
+         reply \"gone\"\n\
+         agent general-purpose\n\
+         reply \"idle\"\n\
+         reply\n  expect \"Task 1 is yours: look\"\n  call TaskUpdate taskId=\"1\" status=completed\n\
+         reply \"done\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    turn(&session, 1, "give it").await;
+    quiet(&session).await;
+    assert_eq!(session.tasks().await.unwrap().list, "blue");
+    let look = task(&session, 1).await;
+    assert_eq!(
+        (look.subject.as_str(), look.status, look.owner.as_deref()),
+        ("look", Status::Completed, Some("ann"))
+    );
+    let all = results(&entries(&session).await);
+    assert!(all[5].ends_with("nobody here is called `bob`; there are: team-lead, ann"), "{all:?}");
+    assert_eq!(mails(&entries_of(&session, &member("ann")).await).len(), 1);
+    turn(&session, 2, "end it").await;
+    assert_eq!(task(&session, 1).await.subject, "own", "the session's own list is there again");
+    close(session).await;
+}
+
+// proves: T5, K2
+#[tokio::test]
+async fn a_member_that_was_told_to_takes_one_task_after_the_other_and_one_that_was_not_takes_none() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call TaskCreate subject=first description=x\n  call TaskCreate subject=second description=y\n\
+         reply\n  call TaskUpdate taskId=\"1\" addBlockedBy=[\"2\"]\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be bob\" name=bob\n\
+         \x20 call Agent description=\"paint\" prompt=\"be ann\" name=ann claim_tasks=true\n\
+         reply \"made\"\n\
+         reply\n  expect \"ann: available; last task: 1\"\n  call TaskCreate subject=third description=z\n\
+         reply \"more\"\n\
+         agent general-purpose /be ann/\n\
+         reply \"ready\"\n\
+         reply\n  expect \"Task 2 is yours now: second\"\n  call TaskUpdate taskId=\"2\" status=completed\n\
+         reply \"two\"\n\
+         reply\n  expect \"Task 1 is yours now: first\"\n  call TaskUpdate taskId=\"1\" status=completed\n\
+         reply \"one\"\n\
+         reply\n  expect \"Task 3 is yours now: third\"\n  call TaskUpdate taskId=\"3\" status=completed\n\
+         reply \"three\"\n\
+         agent general-purpose /be bob/\n\
+         reply \"ready\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    for id in [1, 2] {
+        assert_eq!(
+            task(&session, id).await.status,
+            Status::Completed,
+            "{:?}",
+            told_to(&session, "ann").await
+        );
+    }
+    turn(&session, 1, "one more").await;
+    quiet(&session).await;
+    assert_eq!(task(&session, 3).await.status, Status::Completed, "one that is idle takes what comes");
+    let bob = told_to(&session, "bob").await;
+    assert!(!bob.iter().any(|text| text.contains("yours")), "{bob:?}");
+    close(session).await;
+}
+
+// proves: K3, T5
+#[tokio::test]
+async fn what_a_member_leaves_undone_is_given_back_and_the_lead_told() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call TaskCreate subject=look description=x\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         reply\n  call SendMessage to=ann message={\"type\":\"shutdown_request\",\"request_id\":\"r1\"}\n\
+         reply \"asked\"\n\
+         reply \"heard\"\nreply \"heard\"\n\
+         agent general-purpose\n\
+         reply\n  call TaskUpdate taskId=\"1\" status=in_progress\n\
+         reply \"I stop here\"\n\
+         reply\n  call SendMessage to=team-lead message={\"type\":\"shutdown_response\",\"request_id\":\"r1\",\"approve\":true}\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    assert_eq!(task(&session, 1).await.owner.as_deref(), Some("ann"));
+    say(&session, 1, "end her").await;
+    eventually("ann is gone", async || names(&world) == ["team-lead"]).await;
+    quiet(&session).await;
+    let look = task(&session, 1).await;
+    assert_eq!((look.status, look.owner), (Status::Pending, None));
+    let read = mails(&entries(&session).await);
+    let left = read.iter().filter(|mail| {
+        mail.contains("ann was shut down; the tasks that it has not done can be claimed again")
+    });
+    assert_eq!(left.count(), 1, "{read:?}");
+    close(session).await;
+}
+
+// proves: K3
+#[tokio::test]
+async fn a_hook_that_objects_to_being_idle_gives_a_member_something_to_do_but_not_for_ever() {
+    let script = "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         agent general-purpose\n\
+         reply \"idle\"\n";
+    for (objects, requests) in [(1, 2), (usize::MAX, 9)] {
+        let again = "reply\n  expect \"run the tests\"\n  text \"ran\"\n".repeat(requests - 1);
+        let (mut world, _) = playing(&format!("{script}{again}"));
+        let asked = AtomicUsize::new(0);
+        let keeper = Doorkeeper::new().objects(move |moment| match moment {
+            Moment::TeammateIdle { member, team } => {
+                assert_eq!((member.as_str(), team.as_str()), ("ann", "blue"));
+                (asked.fetch_add(1, Ordering::Relaxed) < objects).then(|| "run the tests".to_owned())
+            }
+            _ => None,
+        });
+        world.config.leave.gate = Some(Gate::of(Arc::new(keeper)));
+        let session = world.start().await;
+        turn(&session, 0, "go").await;
+        quiet(&session).await;
+        let told = told_to(&session, "ann").await;
+        assert_eq!(
+            told.iter().filter(|text| text.contains("run the tests")).count(),
+            requests - 1,
+            "{told:?}"
+        );
+        assert_eq!(config(&world)["members"][1]["isActive"], false);
+        close(session).await;
+    }
+}
+
+// proves: T5, T8
+#[tokio::test]
+async fn a_task_that_was_taken_in_the_last_moment_of_a_process_is_done_by_the_next() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann claim_tasks=true\n\
+         reply \"made\"\n\
+         reply \"well\"\n\
+         agent general-purpose\n\
+         reply \"ready\"\n\
+         reply\n  expect \"Task 1 is yours now: look\"\n  call TaskUpdate taskId=\"1\" status=completed\n\
+         reply \"done\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    drop(session);
+    let list = Teams::new(world.config.place.root.clone()).tasks("blue").unwrap();
+    let nobody = |_: &str| None;
+    let who = Who::member("ann".to_owned());
+    let mover = Mover { who: &who, listeners: &[], gone: &nobody, now_ms: 1 };
+    let new = New { subject: "look".into(), description: "x".into(), ..New::default() };
+    list.make(&Move::Add(new), &mover).await.unwrap();
+    list.make(&Move::Claim(TaskId(1)), &mover).await.unwrap();
+    for resumed in [true, false] {
+        let session = world.resume().await;
+        assert_eq!(session.has_members_to_go_on(), resumed);
+        let mut events = session.subscribe(false);
+        say(&session, usize::from(resumed), "go on").await;
+        if resumed {
+            lead_says(&mut events, "well").await;
+        }
+        quiet(&session).await;
+        assert_eq!(task(&session, 1).await.status, Status::Completed);
+        drop(session);
+    }
+}
+
+// proves: T2
+#[tokio::test]
+async fn who_follows_a_member_hears_of_its_changes_by_mail() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         \x20 call Agent description=\"paint\" prompt=\"be bob\" name=bob\n\
+         reply \"made\"\n\
+         reply\n  call SendMessage to=ann message=hi summary=hi\n\
+         reply \"sent\"\n\
+         agent general-purpose /be ann/\n\
+         reply \"idle\"\nreply \"idle\"\n\
+         agent general-purpose /be bob/\n\
+         reply \"idle\"\nreply \"heard\"\nreply \"heard\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    let team = Teams::new(world.config.place.root.clone()).find("blue").await.unwrap();
+    let follow = |_: Option<&Team>| {
+        let fields = [("subscriptions".to_owned(), serde_json::json!(["member:ann"]))].into_iter().collect();
+        Ok::<_, TeamError>(vec![Change::Altered { name: "bob".to_owned(), fields }])
+    };
+    team.members.change(follow).await.unwrap();
+    turn(&session, 1, "write").await;
+    quiet(&session).await;
+    let read = mails(&entries_of(&session, &member("bob")).await).join("\n");
+    assert!(read.contains("ann is at work.") && read.contains("ann is idle."), "{read}");
+    close(session).await;
+}
