@@ -87,7 +87,7 @@ impl Seat {
                     team.as_ref(),
                     if active.is_some() { "is idle" } else { "is at work" },
                 )
-                .await
+                .await;
             }
             Ok(_) => {}
             Err(error) => {
