@@ -19,7 +19,7 @@ use troupe_core::BoxFuture;
 use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 use super::handles::patiently;
-use super::lines::{Decoder, Encoded, Numbers, single};
+use super::lines::{Decoder, Encoded, LARGEST, Numbers, single};
 use super::{tail, trim};
 
 /// Who else may write.
@@ -168,7 +168,13 @@ impl FileJournal {
     ) -> Result<Seq, JournalError> {
         let path = self.path(key);
         let fail = |error| io_error("append to", &path, error);
-        let size = file.metadata().map_err(fail)?.len();
+        let mut size = file.metadata().map_err(fail)?.len();
+        if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
+            // Whoever wrote there died. A torn piece stays a line of its own; a whole record is one from now on, so that
+            // whoever expects another position finds it.
+            file.write_all(b"\n").map_err(fail)?;
+            size += 1;
+        }
         let known = self.lock_tails().get(key).copied().filter(|tail| tail.bytes <= size);
         let Numbers { whole: last, begun } = match known {
             // Only somebody without our numbering can have added to a leased journal.
@@ -184,11 +190,8 @@ impl FileJournal {
         }
         // Lines of a torn record keep their number for themselves.
         let used_up = || fail(io::Error::other("its last number is the largest that there is"));
-        let seq = last.max(begun).checked_add(1).ok_or_else(used_up)?;
-        let mut bytes = record.numbered(seq);
-        if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
-            bytes.insert(0, b'\n');
-        }
+        let seq = Some(last.max(begun) + 1).filter(|seq| *seq <= LARGEST).ok_or_else(used_up)?;
+        let bytes = record.numbered(seq);
         if let Err(error) = file.write_all(&bytes) {
             // What was written of it must not stand: a later reader would take it for a torn record.
             let _ = file.set_len(size);

@@ -40,7 +40,10 @@ impl Drop for Copy {
 
 /// Copies what stays of a journal whose records up to `upto` may go; none where that doesn't pay.
 pub(super) fn copy(path: &Path, upto: Seq) -> io::Result<Option<Copy>> {
-    let mut of = File::open(path)?;
+    let mut of = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        of => of?,
+    };
     let size = of.metadata()?.len();
     if size < PAYS {
         return Ok(None);
