@@ -15,6 +15,9 @@ const TRIED: Duration = Duration::from_secs(5);
 const PAUSE: u64 = 2;
 const LONGEST: u64 = 40;
 
+/// How often views are written again because somebody changed the same meanwhile.
+const LOOKS: usize = 32;
+
 /// What records add up to.
 pub(crate) trait State: Clone + Default + Send + Sync {
     /// Takes the next record.
@@ -83,5 +86,16 @@ impl<S: State> Folded<S> {
             }
         }
         Err(TeamError::Contended { what: what.to_owned() }.into())
+    }
+
+    /// Has views written of the state as it is now, and again until nothing was behind: who changed it meanwhile may have
+    /// written its own before us, so that ours are the older ones. `write` answers whether it wrote anything.
+    pub(crate) async fn show(&self, mut write: impl FnMut(&S) -> bool) {
+        for _ in 0..LOOKS {
+            match self.now().await {
+                Ok(at) if write(&at.state) => {}
+                _ => return,
+            }
+        }
     }
 }
