@@ -177,7 +177,7 @@ impl Decoder {
             }
             let mut lines = std::mem::take(&mut self.open);
             lines.push(map);
-            self.last = self.last.max(seq);
+            self.last = seq;
             self.records += 1;
             self.found.push(Found::Record(seq, Record(lines)));
         } else {
@@ -192,7 +192,7 @@ impl Decoder {
         }
     }
 
-    /// The highest number of a record so far.
+    /// The number of the last record so far.
     pub(super) fn last(&self) -> Seq {
         self.last
     }

@@ -47,13 +47,21 @@ impl<S: State> Folded<S> {
     /// The state as it is now.
     pub(crate) async fn now(&self) -> Result<At<S>, TeamError> {
         let mut at = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for found in self.journal.read(&self.key, at.seq).await? {
+        let mut found = self.journal.read(&self.key, at.seq).await?;
+        // What is there is no longer what this was folded from, or not that alone: it adds up from its beginning, as for
+        // a process that comes new.
+        let has_fallen = at.seq > 0 && falls(at.seq, &found);
+        if has_fallen {
+            at = At { seq: 0, state: Arc::default() };
+            found = self.journal.read(&self.key, 0).await?;
+        }
+        for found in found {
             let Found::Record(seq, record) = found else { continue };
             at.seq = seq;
             Arc::make_mut(&mut at.state).take(record);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.seq < at.seq {
+        if has_fallen || known.seq < at.seq {
             *known = at.clone();
         }
         Ok(at)
@@ -98,4 +106,13 @@ impl<S: State> Folded<S> {
             }
         }
     }
+}
+
+/// Whether a record has no larger number than the one before it.
+fn falls(after: Seq, found: &[Found]) -> bool {
+    let mut last = after;
+    found.iter().any(|found| {
+        let Found::Record(seq, _) = found else { return false };
+        std::mem::replace(&mut last, *seq) >= *seq
+    })
 }

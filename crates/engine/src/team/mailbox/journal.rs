@@ -1,8 +1,8 @@
 //! A mailbox as a journal: a line a message, the reader's position in a file beside it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value};
 use troupe_core::BoxFuture;
@@ -17,6 +17,12 @@ use crate::team::TeamError;
 /// After how many messages it is tried again to drop old ones; twice as many after each try that didn't pay.
 const STEP: u64 = 1_000;
 
+/// Most messages that are remembered as handed out and not marked.
+const HANDED: usize = 1 << 14;
+/// What is told where numbers fall.
+const FALLEN: &str =
+    "lines that were put into the mailbox again, or all of it anew: messages may have come twice";
+
 /// Mailboxes as journals.
 pub struct JournalMail {
     journal: Arc<dyn Journal>,
@@ -24,6 +30,8 @@ pub struct JournalMail {
     folder: PathBuf,
     watch: Watch,
     trims: Mutex<HashMap<String, Trim>>,
+    /// By name, the positions and ids of what was handed out and not marked, in the file's order: numbers may fall.
+    handed: Mutex<HashMap<String, VecDeque<(u64, String)>>>,
 }
 
 /// When a mailbox is trimmed next.
@@ -36,7 +44,7 @@ struct Trim {
 impl JournalMail {
     /// Mailboxes under the keys `prefix/NAME`, which lie in `folder`.
     pub fn new(journal: Arc<dyn Journal>, prefix: String, folder: PathBuf, watch: Watch) -> Self {
-        Self { journal, prefix, folder, watch, trims: Mutex::default() }
+        Self { journal, prefix, folder, watch, trims: Mutex::default(), handed: Mutex::default() }
     }
 
     fn key(&self, name: &str) -> Result<Key, TeamError> {
@@ -55,9 +63,43 @@ impl JournalMail {
         if position < trim.at {
             return false;
         }
-        trim.step *= 2;
-        trim.at = position + trim.step;
+        trim.step = trim.step.saturating_mul(2);
+        trim.at = position.saturating_add(trim.step);
         true
+    }
+
+    fn handed(&self) -> MutexGuard<'_, HashMap<String, VecDeque<(u64, String)>>> {
+        self.handed.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The id of a message that was handed out; it, and what was before it, is forgotten.
+    fn handed_upto(&self, name: &str, position: u64) -> Option<String> {
+        let mut all = self.handed();
+        let handed = all.get_mut(name)?;
+        let at = handed.iter().position(|(known, _)| *known == position)?;
+        handed.drain(..=at).next_back().map(|(_, id)| id)
+    }
+
+    /// A page of what stands behind the message that was read last; none where that message is not there any more.
+    async fn resumed(&self, name: &str, key: &Key, at: &Position) -> Result<Option<Vec<Found>>, TeamError> {
+        // Most often it stands where its number says, and else anywhere.
+        for (mut after, most) in [(Some(at.read.saturating_sub(1)), 1), (Some(0), PAGE)] {
+            while let Some(position) = after {
+                let mut found = self.journal.page(key, position, most).await?;
+                if let Some(last) = found.iter().position(|found| at.is_of(name, found)) {
+                    let rest = found.split_off(last + 1);
+                    let is_more = rest.iter().any(|found| matches!(found, Found::Record(..)));
+                    let next = if is_more { rest } else { self.journal.page(key, at.read, PAGE).await? };
+                    return Ok(Some(next));
+                }
+                let last = found.iter().rev().find_map(|found| match found {
+                    Found::Record(seq, _) => Some(*seq),
+                    _ => None,
+                });
+                after = last.filter(|_| most == PAGE);
+            }
+        }
+        Ok(None)
     }
 
     async fn trim(&self, name: &str, key: &Key, position: u64) {
@@ -65,7 +107,7 @@ impl JournalMail {
             Ok(false) => {}
             Ok(true) => {
                 let mut trims = self.trims.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                trims.insert(name.to_owned(), Trim { at: position + STEP, step: STEP });
+                trims.insert(name.to_owned(), Trim { at: position.saturating_add(STEP), step: STEP });
             }
             Err(error) => tracing::warn!(mailbox = name, %error, "old messages were not dropped"),
         }
@@ -88,6 +130,14 @@ fn message(to: &str, position: u64, Record(lines): Record) -> Message {
     })
 }
 
+impl Position {
+    /// Whether what was found is the message that was read last.
+    fn is_of(&self, name: &str, found: &Found) -> bool {
+        let Found::Record(seq, record) = found else { return false };
+        *seq == self.read && (self.id.is_empty() || message(name, *seq, record.clone()).id == self.id)
+    }
+}
+
 impl Mailbox for JournalMail {
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), TeamError>> {
         Box::pin(async move {
@@ -105,13 +155,32 @@ impl Mailbox for JournalMail {
     fn unread<'a>(&'a self, name: &'a str, after: u64) -> BoxFuture<'a, Result<Unread, TeamError>> {
         Box::pin(async move {
             let key = self.key(name)?;
-            let after = after.max(Position::load(&self.position_file(name)).read);
             let mut unread = Unread::default();
+            let mut last = after;
+            let mut has_fallen = false;
+            let found = if after > 0 {
+                self.journal.page(&key, after, PAGE).await?
+            } else {
+                self.handed().remove(name);
+                let at = Position::load(&self.position_file(name));
+                match if at.read == 0 { None } else { self.resumed(name, &key, &at).await? } {
+                    Some(found) => {
+                        last = at.read;
+                        found
+                    }
+                    None => {
+                        has_fallen = at.read > 0;
+                        self.journal.page(&key, 0, PAGE).await?
+                    }
+                }
+            };
             // What is damaged has no number; it is told with the message behind it, and so once.
             let mut damaged = Vec::new();
-            for found in self.journal.page(&key, after, PAGE).await? {
+            for found in found {
                 match found {
                     Found::Record(position, record) => {
+                        has_fallen |= position <= last;
+                        last = position;
                         unread.damaged.append(&mut damaged);
                         unread.waiting.push(Waiting { position, message: message(name, position, record) });
                     }
@@ -119,6 +188,15 @@ impl Mailbox for JournalMail {
                     Found::Foreign(line) => damaged.push(Value::Object(line).to_string()),
                 }
             }
+            if has_fallen && !unread.waiting.is_empty() {
+                unread.damaged.push(FALLEN.to_owned());
+            }
+            let mut all = self.handed();
+            let handed = all.entry(name.to_owned()).or_default();
+            handed
+                .extend(unread.waiting.iter().map(|waiting| (waiting.position, waiting.message.id.clone())));
+            let over = handed.len().saturating_sub(HANDED);
+            handed.drain(..over);
             Ok(unread)
         })
     }
@@ -128,10 +206,12 @@ impl Mailbox for JournalMail {
             let key = self.key(name)?;
             let file = self.position_file(name);
             let known = Position::load(&file);
-            if position <= known.read {
+            let id = self.handed_upto(name, position);
+            if id.is_none() && position <= known.read {
                 return Ok(());
             }
-            Position { read: position, taken: known.taken.max(position), ..known }.store(&file)?;
+            let taken = known.taken.max(position);
+            Position { read: position, id: id.unwrap_or_default(), taken, ..known }.store(&file)?;
             if self.is_time(name, position) {
                 self.trim(name, &key, position).await;
             }
@@ -153,13 +233,17 @@ impl Mailbox for JournalMail {
         Box::pin(async move {
             let key = self.key(name)?;
             let at = Position::load(&self.position_file(name));
-            let mut kept = Vec::new();
-            for found in self.journal.read(&key, 0).await? {
-                let Found::Record(position, record) = found else { continue };
-                let (read, taken) = (position <= at.read, position <= at.taken);
-                kept.push(Kept { message: message(name, position, record), read, taken });
-            }
-            Ok(kept)
+            let found = self.journal.read(&key, 0).await?;
+            let records: Vec<_> =
+                found.into_iter().filter(|found| matches!(found, Found::Record(..))).collect();
+            let read = records.iter().position(|found| at.is_of(name, found)).map_or(0, |last| last + 1);
+            let is_taken = |found: &Found| matches!(found, Found::Record(seq, _) if *seq == at.taken);
+            let taken = records[read..].iter().position(is_taken).map_or(read, |last| read + last + 1);
+            let kept = records.into_iter().enumerate().filter_map(|(n, found)| {
+                let Found::Record(position, record) = found else { return None };
+                Some(Kept { message: message(name, position, record), read: n < read, taken: n < taken })
+            });
+            Ok(kept.collect())
         })
     }
 
