@@ -92,6 +92,29 @@ async fn the_view_has_what_another_process_changed_while_it_was_written() {
     assert_eq!(view.names(), ["team-lead", "ours", "theirs"]);
 }
 
+// proves: T2, F046
+#[tokio::test]
+async fn a_journal_that_begins_anew_adds_up_from_its_beginning() {
+    let home = tempfile::tempdir().unwrap();
+    let place = || Teams::new(home.path().to_owned()).place("blue").unwrap();
+    let join = |name: &'static str| move |_: Option<&Team>| Ok(vec![joined(name)]);
+    let ours = place().members;
+    for change in [made(), joined("ann"), joined("bob")] {
+        ours.change::<TeamError>(|_| Ok(vec![change.clone()])).await.unwrap();
+    }
+    let journal = home.path().join("teams/blue/members.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    // The first lines once more, behind the others: they change nothing that a new process would not see so.
+    let again: String = text.split_inclusive('\n').take(2).collect();
+    std::fs::write(&journal, text.clone() + &again).unwrap();
+    ours.change::<TeamError>(join("eve")).await.unwrap();
+    assert_eq!(ours.load().await.unwrap(), place().members.load().await.unwrap());
+    std::fs::write(&journal, again).unwrap();
+    assert_eq!(ours.load().await.unwrap().unwrap().names(), ["team-lead", "ann"]);
+    ours.change::<TeamError>(join("eve")).await.unwrap();
+    assert_eq!(place().members.load().await.unwrap().unwrap().names(), ["team-lead", "ann", "eve"]);
+}
+
 // proves: T2, T11
 #[tokio::test]
 async fn a_team_of_another_program_is_found_and_keeps_its_fields() {

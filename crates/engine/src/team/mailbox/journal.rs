@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde_json::{Map, Value};
 use troupe_core::BoxFuture;
-use troupe_core::ports::journal::{Found, Journal, Key, Record};
+use troupe_core::ports::journal::{Found, Journal, Key, Record, Seq};
 use troupe_core::team::{Kind, Message};
 
 use super::position::Position;
@@ -30,8 +30,16 @@ pub struct JournalMail {
     folder: PathBuf,
     watch: Watch,
     trims: Mutex<HashMap<String, Trim>>,
-    /// By name, the positions and ids of what was handed out and not marked, in the file's order: numbers may fall.
-    handed: Mutex<HashMap<String, VecDeque<(u64, String)>>>,
+    handed: Mutex<HashMap<String, Handed>>,
+}
+
+/// What was handed out of a mailbox.
+#[derive(Default)]
+struct Handed {
+    /// Where it begins, once that was found: the position and id of the message before.
+    behind: Option<(u64, String)>,
+    /// Positions and ids of what was not marked yet, in the file's order: numbers may fall.
+    open: VecDeque<(u64, String)>,
 }
 
 /// When a mailbox is trimmed next.
@@ -68,35 +76,58 @@ impl JournalMail {
         true
     }
 
-    fn handed(&self) -> MutexGuard<'_, HashMap<String, VecDeque<(u64, String)>>> {
+    fn handed(&self) -> MutexGuard<'_, HashMap<String, Handed>> {
         self.handed.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// The id of a message that was handed out; it, and what was before it, is forgotten.
     fn handed_upto(&self, name: &str, position: u64) -> Option<String> {
         let mut all = self.handed();
-        let handed = all.get_mut(name)?;
-        let at = handed.iter().position(|(known, _)| *known == position)?;
-        handed.drain(..=at).next_back().map(|(_, id)| id)
+        let open = &mut all.get_mut(name)?.open;
+        let at = open.iter().position(|(known, _)| *known == position)?;
+        open.drain(..=at).next_back().map(|(_, id)| id)
     }
 
-    /// A page of what stands behind the message that was read last; none where that message is not there any more.
-    async fn resumed(&self, name: &str, key: &Key, at: &Position) -> Result<Option<Vec<Found>>, TeamError> {
+    /// The first page of a reader, with the number that the next one is larger than.
+    async fn first(&self, name: &str, key: &Key) -> Result<(u64, Vec<Found>), TeamError> {
+        let at = Position::load(&self.position_file(name));
+        let behind = Some((at.read, at.id.clone()));
+        let is_found = {
+            let mut all = self.handed();
+            let handed = all.entry(name.to_owned()).or_default();
+            handed.open.clear();
+            handed.behind == behind
+        };
+        if at.read == 0 || is_found {
+            return Ok((at.read, self.journal.page(key, at.read, PAGE).await?));
+        }
+        if let Some((is_end, found)) = self.resumed(name, key, &at).await? {
+            self.handed().entry(name.to_owned()).or_default().behind = behind.filter(|_| is_end);
+            return Ok((at.read, found));
+        }
+        // What it read last is gone, and nothing follows from that number.
+        Ok((Seq::MAX, self.journal.page(key, 0, PAGE).await?))
+    }
+
+    /// What stands behind the message that was read last, and whether the journal knows that place now; none where
+    /// the message is not there any more.
+    async fn resumed(
+        &self,
+        name: &str,
+        key: &Key,
+        at: &Position,
+    ) -> Result<Option<(bool, Vec<Found>)>, TeamError> {
         // Most often it stands where its number says, and else anywhere.
         for (mut after, most) in [(Some(at.read.saturating_sub(1)), 1), (Some(0), PAGE)] {
             while let Some(position) = after {
                 let mut found = self.journal.page(key, position, most).await?;
                 if let Some(last) = found.iter().position(|found| at.is_of(name, found)) {
                     let rest = found.split_off(last + 1);
-                    let is_more = rest.iter().any(|found| matches!(found, Found::Record(..)));
-                    let next = if is_more { rest } else { self.journal.page(key, at.read, PAGE).await? };
-                    return Ok(Some(next));
+                    let is_end = number_of_last(&rest).is_none();
+                    let rest = if is_end { self.journal.page(key, at.read, PAGE).await? } else { rest };
+                    return Ok(Some((is_end, rest)));
                 }
-                let last = found.iter().rev().find_map(|found| match found {
-                    Found::Record(seq, _) => Some(*seq),
-                    _ => None,
-                });
-                after = last.filter(|_| most == PAGE);
+                after = number_of_last(&found).filter(|_| most == PAGE);
             }
         }
         Ok(None)
@@ -112,6 +143,11 @@ impl JournalMail {
             Err(error) => tracing::warn!(mailbox = name, %error, "old messages were not dropped"),
         }
     }
+}
+
+/// The number of the last record of a page.
+fn number_of_last(found: &[Found]) -> Option<Seq> {
+    found.iter().rev().find_map(|found| if let Found::Record(seq, _) = found { Some(*seq) } else { None })
 }
 
 /// The message of a record. One that has not the shape of one is shown as it is.
@@ -156,24 +192,11 @@ impl Mailbox for JournalMail {
         Box::pin(async move {
             let key = self.key(name)?;
             let mut unread = Unread::default();
-            let mut last = after;
-            let mut has_fallen = false;
-            let found = if after > 0 {
-                self.journal.page(&key, after, PAGE).await?
-            } else {
-                self.handed().remove(name);
-                let at = Position::load(&self.position_file(name));
-                match if at.read == 0 { None } else { self.resumed(name, &key, &at).await? } {
-                    Some(found) => {
-                        last = at.read;
-                        found
-                    }
-                    None => {
-                        has_fallen = at.read > 0;
-                        self.journal.page(&key, 0, PAGE).await?
-                    }
-                }
+            let (mut last, found) = match after {
+                0 => self.first(name, &key).await?,
+                after => (after, self.journal.page(&key, after, PAGE).await?),
             };
+            let mut has_fallen = false;
             // What is damaged has no number; it is told with the message behind it, and so once.
             let mut damaged = Vec::new();
             for found in found {
@@ -192,11 +215,10 @@ impl Mailbox for JournalMail {
                 unread.damaged.push(FALLEN.to_owned());
             }
             let mut all = self.handed();
-            let handed = all.entry(name.to_owned()).or_default();
-            handed
-                .extend(unread.waiting.iter().map(|waiting| (waiting.position, waiting.message.id.clone())));
-            let over = handed.len().saturating_sub(HANDED);
-            handed.drain(..over);
+            let open = &mut all.entry(name.to_owned()).or_default().open;
+            open.extend(unread.waiting.iter().map(|waiting| (waiting.position, waiting.message.id.clone())));
+            let over = open.len().saturating_sub(HANDED);
+            open.drain(..over);
             Ok(unread)
         })
     }
