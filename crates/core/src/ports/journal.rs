@@ -99,7 +99,9 @@ pub trait Journal: Send + Sync {
     /// Makes what was appended outlast a loss of power. Costs a disk its time, so it is for the end of a turn.
     fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>>;
 
-    /// All that stands after position `after`. A journal that doesn't exist is empty.
+    /// All that stands behind the record at position `after`, whatever its numbers: they fall where lines were put into a
+    /// journal again. Where it is not there any more, and nothing that came after it, that is all there is. A journal
+    /// that doesn't exist is empty.
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>>;
 
     /// The beginning of what [`Journal::read`] answers, `most` records long.

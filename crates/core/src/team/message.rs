@@ -195,7 +195,20 @@ impl Kind {
         )
     }
 
-    /// The kind that a text names, where a whole text is one object of a kind: the array format has no other place.
+    /// Whether it lets more pass than before: rules, a mode, an answer to a question.
+    pub fn loosens(&self) -> bool {
+        matches!(
+            self,
+            Self::PermissionResponse { .. } | Self::TeamPermissionUpdate { .. } | Self::ModeSetRequest { .. }
+        )
+    }
+
+    /// The kind that a value is; [`Kind::Text`] where it is none, so that its message is shown and not dropped.
+    pub fn of(value: &Value) -> Self {
+        Self::deserialize(value).unwrap_or_default()
+    }
+
+    /// The kind that a text names, where a whole text is one object of a kind: other programs have no other place for it.
     pub fn of_text(text: &str) -> Option<Self> {
         let object: Map<String, Value> = serde_json::from_str(text.trim()).ok()?;
         serde_json::from_value(Value::Object(object)).ok().filter(|kind| *kind != Self::Text)
@@ -219,13 +232,13 @@ impl Kind {
     }
 }
 
-/// Reads a kind; what is none is [`Kind::Text`], so that its message is shown and not dropped.
+/// Reads a kind, as [`Kind::of`].
 ///
 /// # Errors
 /// Those of the input's own syntax.
 pub fn lenient<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Kind, D::Error> {
     let value = Value::deserialize(input)?;
-    Ok(serde_json::from_value(value).unwrap_or_default())
+    Ok(Kind::of(&value))
 }
 
 #[cfg(test)]

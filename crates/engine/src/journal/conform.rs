@@ -125,6 +125,7 @@ async fn followers_get_what_is_new(open: &impl Fn() -> Arc<dyn Journal>) {
 
 async fn trimming_loses_nothing_that_was_not_read(open: &impl Fn() -> Arc<dyn Journal>) {
     let trimmed = key("trimmed");
+    assert!(!open().trim(&trimmed, 0).await.unwrap(), "a journal that doesn't exist is empty");
     let large = |n: u64| {
         let Record(mut lines) = record(n);
         lines[0].insert("x".into(), "x".repeat(10_000).into());
@@ -261,6 +262,26 @@ async fn a_line_that_is_still_being_written_is_no_record_yet_and_one_whose_write
     }
     std::fs::write(&path, &both).unwrap();
     assert_eq!(journal.read(&a, 1).await.unwrap(), [Found::Record(2, record(2))]);
+}
+
+// proves: K1, E7
+#[tokio::test]
+async fn a_record_whose_writer_died_before_its_line_end_stops_nobody_who_expects() {
+    let folder = tempfile::tempdir().unwrap();
+    let open = || FileJournal::new(folder.path().into(), Locking::Shared(Duration::from_secs(5)));
+    let a = key("a");
+    let journal = open();
+    journal.append(&a, None, record(1)).await.unwrap();
+    journal.append(&a, None, record(2)).await.unwrap();
+    let path = journal.path(&a);
+    let both = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &both[..both.len() - 1]).unwrap();
+    // Whoever decided on what could be read is told of the other record, and finds it then.
+    let refused = open().append(&a, Some(1), record(3)).await;
+    assert!(matches!(refused, Err(JournalError::Conflict { actual: 2, .. })), "{refused:?}");
+    assert_eq!(journal.read(&a, 1).await.unwrap(), [Found::Record(2, record(2))]);
+    assert_eq!(open().append(&a, Some(2), record(3)).await.unwrap(), 3);
+    assert_eq!(journal.read(&a, 2).await.unwrap(), [Found::Record(3, record(3))]);
 }
 
 /// What a reader finds of a record that is being written: its lines that are whole, as lines of nobody.

@@ -19,7 +19,7 @@ use troupe_core::BoxFuture;
 use troupe_core::ports::journal::{Ends, Found, Journal, JournalError, Key, Record, Seq};
 
 use super::handles::patiently;
-use super::lines::{Decoder, Encoded, Numbers, single};
+use super::lines::{Decoder, Encoded, LARGEST, Numbers, single};
 use super::{tail, trim};
 
 /// Who else may write.
@@ -40,6 +40,8 @@ const REPLACED: usize = 100;
 /// How many places of one journal are remembered, and of how many journals.
 const PLACES: usize = 16;
 const FOLLOWED: usize = 1_000;
+/// How many bytes of a record's end tell it from another one of its number.
+const END: usize = 256;
 
 /// How much of a file's end is read at first to find its last line.
 const TAIL: usize = 1 << 14;
@@ -54,11 +56,13 @@ pub struct FileJournal {
     places: Mutex<HashMap<Key, VecDeque<Place>>>,
 }
 
-/// Where a record ended when it was last read. It is looked at before it is relied on.
-#[derive(Clone, Copy)]
+/// Where a record ended when it was last read, and how. That is looked at before it is relied on.
+#[derive(Clone)]
 struct Place {
     seq: Seq,
     offset: u64,
+    /// The last bytes of it, [`END`] at most.
+    end: Vec<u8>,
 }
 
 /// How far the only writer of a file got, so that it need not look again.
@@ -97,13 +101,13 @@ impl FileJournal {
         let known = self
             .lock_places()
             .get(key)
-            .and_then(|places| places.iter().find(|place| place.seq == after).copied());
-        if let Some(Place { seq, offset }) = known
-            && tail::ends_at(file, offset, seq)?
+            .and_then(|places| places.iter().find(|place| place.seq == after).cloned());
+        if let Some(Place { offset, end, .. }) = &known
+            && tail::ends_at(file, *offset, end)?
         {
-            return Ok(offset);
+            return Ok(*offset);
         }
-        tail::behind(file, file.metadata()?.len(), after)
+        tail::reached(file, after, known.as_ref().map(|place| &*place.end))
     }
 
     fn remember(&self, key: &Key, place: Place) {
@@ -168,7 +172,13 @@ impl FileJournal {
     ) -> Result<Seq, JournalError> {
         let path = self.path(key);
         let fail = |error| io_error("append to", &path, error);
-        let size = file.metadata().map_err(fail)?.len();
+        let mut size = file.metadata().map_err(fail)?.len();
+        if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
+            // Whoever wrote there died. A torn piece stays a line of its own; a whole record is one from now on, so that
+            // whoever expects another position finds it.
+            file.write_all(b"\n").map_err(fail)?;
+            size += 1;
+        }
         let known = self.lock_tails().get(key).copied().filter(|tail| tail.bytes <= size);
         let Numbers { whole: last, begun } = match known {
             // Only somebody without our numbering can have added to a leased journal.
@@ -184,11 +194,8 @@ impl FileJournal {
         }
         // Lines of a torn record keep their number for themselves.
         let used_up = || fail(io::Error::other("its last number is the largest that there is"));
-        let seq = last.max(begun).checked_add(1).ok_or_else(used_up)?;
-        let mut bytes = record.numbered(seq);
-        if size > 0 && !ends_with_newline(file, size).map_err(fail)? {
-            bytes.insert(0, b'\n');
-        }
+        let seq = Some(last.max(begun) + 1).filter(|seq| *seq <= LARGEST).ok_or_else(used_up)?;
+        let bytes = record.numbered(seq);
         if let Err(error) = file.write_all(&bytes) {
             // What was written of it must not stand: a later reader would take it for a torn record.
             let _ = file.set_len(size);
@@ -251,7 +258,8 @@ fn scan(file: &mut File, from: u64, most: usize, only_whole: bool) -> io::Result
         let before = decoder.records();
         decoder.line(line.strip_suffix(b"\n").unwrap_or(&line));
         if decoder.records() > before && is_whole {
-            place = Some(Place { seq: decoder.last(), offset });
+            let end = line[line.len().saturating_sub(END)..].to_vec();
+            place = Some(Place { seq: decoder.last(), offset, end });
         }
         line.clear();
     }
@@ -364,12 +372,11 @@ impl Journal for FileJournal {
                 Err(error) => return Err(io_error("open", &path, error)),
             };
             let start = self.start(key, after, &file).map_err(fail)?;
-            let Scan { mut found, place } =
+            let Scan { found, place } =
                 scan(&mut file, start, most, self.locking != Locking::Leased).map_err(fail)?;
             if let Some(place) = place {
                 self.remember(key, place);
             }
-            found.retain(|found| !matches!(found, Found::Record(seq, _) if *seq <= after));
             Ok(found)
         })
     }

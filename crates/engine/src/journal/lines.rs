@@ -8,6 +8,9 @@ use troupe_core::ports::journal::{Found, Record, Seq};
 
 const SEQ: &str = "troupeSeq";
 const PART: &str = "troupePart";
+/// The largest number of a record: what every reader of JSON holds exactly. A larger one is damage, so that no line
+/// leaves a journal without a next number.
+pub(super) const LARGEST: Seq = 1 << 53;
 /// Most bytes of a damaged line that a report quotes.
 const QUOTE: usize = 120;
 
@@ -76,7 +79,26 @@ pub(super) fn stamp(line: &[u8]) -> Option<Seq> {
     let (before, digits) = line.split_at(line.len() - digits);
     let key = before.strip_suffix(b"\":")?.strip_suffix(SEQ.as_bytes())?;
     key.ends_with(b"\"").then_some(())?;
-    std::str::from_utf8(digits).ok()?.parse().ok()
+    std::str::from_utf8(digits).ok()?.parse().ok().filter(|seq| *seq <= LARGEST)
+}
+
+/// The line of ours that ends a damaged one, behind a torn piece. An object within the torn piece may end as ours do,
+/// where it is a value there: behind `:`, `,` or `[`, so nothing behind these counts.
+fn glued(line: &[u8]) -> Option<Map<String, Value>> {
+    let starts = line.iter().enumerate().filter(|(_, byte)| **byte == b'{').map(|(at, _)| at);
+    let is_value = |at: &usize| matches!(line[..*at].trim_ascii_end().last(), Some(b':' | b',' | b'['));
+    let is_ours = |map: &Map<String, Value>| [SEQ, PART].iter().any(|key| map.contains_key(*key));
+    starts.filter(|at| !is_value(at)).find_map(|at| serde_json::from_slice(&line[at..]).ok().filter(is_ours))
+}
+
+/// Without the spaces and NULs that it begins with: some file systems leave NULs where a write was lost.
+fn unfilled(line: &[u8]) -> &[u8] {
+    let filled = line.iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == 0).count();
+    &line[filled..]
+}
+
+fn quote(line: &[u8]) -> String {
+    String::from_utf8_lossy(&line[..line.len().min(QUOTE)]).into_owned()
 }
 
 /// Reads bytes of a journal, record by record. Only LF ends a line; a torn, glued or foreign line is never
@@ -113,29 +135,36 @@ impl Decoder {
         self.damaged(line);
     }
 
-    /// A line that is not one object: whatever is a whole object in it is taken, and the damage is told.
+    /// A line that is not one object: the whole objects at its start are taken, and a record that was written behind a
+    /// torn piece; the damage is told. What stands within a torn piece is somebody's text, and no line.
     fn damaged(&mut self, line: &[u8]) {
         // The lines before it belong to a record that was torn here; another one may have its number.
         self.drop_open();
-        let mut rest = line;
+        let mut rest = unfilled(line);
         let mut taken = false;
-        while let Some(start) = rest.iter().position(|byte| *byte == b'{') {
-            rest = &rest[start..];
+        loop {
             let mut objects = serde_json::Deserializer::from_slice(rest).into_iter::<Map<String, Value>>();
-            if let Some(Ok(map)) = objects.next() {
-                rest = &rest[objects.byte_offset()..];
-                taken = true;
-                self.object(map);
-            } else {
-                // What can't be read from here may hide a whole object further on.
-                rest = &rest[1..];
-            }
+            let Some(Ok(map)) = objects.next() else { break };
+            rest = unfilled(&rest[objects.byte_offset()..]);
+            taken = true;
+            self.object(map);
         }
-        let text = String::from_utf8_lossy(&line[..line.len().min(QUOTE)]).into_owned();
+        if let Some(map) = glued(rest) {
+            taken = true;
+            self.object(map);
+        }
+        let text = quote(line);
         self.found.push(if taken { Found::Repaired(text) } else { Found::Damaged(text) });
     }
 
     fn object(&mut self, mut map: Map<String, Value>) {
+        let is_too_large =
+            |number: &Value| number.is_number() && number.as_u64().is_none_or(|number| number > LARGEST);
+        if [SEQ, PART].iter().any(|key| map.get(*key).is_some_and(is_too_large)) {
+            self.drop_open();
+            let line = serde_json::to_vec(&map).unwrap_or_default();
+            return self.found.push(Found::Damaged(quote(&line)));
+        }
         if let Some(seq) = map.shift_remove(PART).as_ref().and_then(Value::as_u64) {
             if seq != self.open_seq {
                 self.drop_open();
@@ -148,7 +177,7 @@ impl Decoder {
             }
             let mut lines = std::mem::take(&mut self.open);
             lines.push(map);
-            self.last = self.last.max(seq);
+            self.last = seq;
             self.records += 1;
             self.found.push(Found::Record(seq, Record(lines)));
         } else {
@@ -163,7 +192,7 @@ impl Decoder {
         }
     }
 
-    /// The highest number of a record so far.
+    /// The number of the last record so far.
     pub(super) fn last(&self) -> Seq {
         self.last
     }
@@ -228,10 +257,67 @@ mod tests {
         assert!(decode(&bytes).contains(&Found::Record(7, record)));
     }
 
+    // proves: E7
+    #[test]
+    fn of_a_torn_line_nothing_is_taken_that_stood_within_it() {
+        for line in [
+            r#"{"type":"user","message":{"role":"user","content":"do it"},"uu"#,
+            r#"{"a":[{"task":{"id":"1"}},{"n":1,"troupeSeq":9}"#,
+            r#"{"input": {"type":"user","troupeSeq":9}"#,
+            r#"{"input":{"n":1,"troupePart":9}"#,
+            r#""input":{"type":"user"},"troupeSeq":9}"#,
+            r#"half of it {"type":"user"}"#,
+        ] {
+            let found = decode(line.as_bytes());
+            assert!(matches!(found[..], [Found::Damaged(_)]), "{line}: {found:?}");
+        }
+        let found = decode(br#"{"a":1}{"type":"user","message":{"role":"user"},"uu"#);
+        assert!(matches!(&found[..], [Found::Foreign(a), Found::Repaired(_)] if a["a"] == 1), "{found:?}");
+    }
+
+    // proves: E7
+    #[test]
+    fn of_a_damaged_line_whole_objects_at_its_start_and_a_record_at_its_end_are_taken() {
+        let record = |seq, text| Found::Record(seq, Record(vec![map(text)]));
+        for (line, expected) in [
+            (
+                "{\"a\":1} {\"b\":2}",
+                vec![Found::Foreign(map(r#"{"a":1}"#)), Found::Foreign(map(r#"{"b":2}"#))],
+            ),
+            ("\0\0{\"a\":1,\"troupeSeq\":3}", vec![record(3, r#"{"a":1}"#)]),
+            ("{\"a\":\"tw{\"b\":{\"c\":{}},\"troupeSeq\":4}", vec![record(4, r#"{"b":{"c":{}}}"#)]),
+            ("{\"a\":\"tw{\"b\":1,\"troupePart\":4}\n{\"c\":1,\"troupeSeq\":4}", vec![]),
+        ] {
+            let mut found = decode(line.as_bytes());
+            let repaired = found.iter().position(|found| matches!(found, Found::Repaired(_)));
+            found.remove(repaired.unwrap_or_else(|| panic!("{line}: {found:?}")));
+            if expected.is_empty() {
+                let whole = Record(vec![map(r#"{"b":1}"#), map(r#"{"c":1}"#)]);
+                assert_eq!(found, [Found::Record(4, whole)]);
+            } else {
+                assert_eq!(found, expected, "{line}");
+            }
+        }
+    }
+
+    // proves: E7
+    #[test]
+    fn a_number_that_none_of_ours_can_be_is_damage() {
+        for number in ["18446744073709551615", "9007199254740993", "1e300", "-1"] {
+            for key in [SEQ, PART] {
+                let line = format!("{{\"a\":1,\"{key}\":{number}}}");
+                let found = decode(line.as_bytes());
+                assert!(matches!(found[..], [Found::Damaged(_)]), "{line}: {found:?}");
+                assert_eq!(numbers(line.as_bytes()), Numbers::default());
+                assert_eq!(stamp(line.as_bytes()), None);
+            }
+        }
+    }
+
     proptest! {
         // proves: M1
         #[test]
-        fn the_stamp_is_the_number_that_the_whole_line_carries(seq in any::<u64>(), text in ".*") {
+        fn the_stamp_is_the_number_that_the_whole_line_carries(seq in 1..=1_u64 << 53, text in ".*") {
             let line = Record(vec![Map::from_iter([("t".to_owned(), Value::String(text))])]);
             let bytes = encode(&line, seq);
             prop_assert_eq!(stamp(&bytes), Some(seq));

@@ -1,7 +1,7 @@
 //! A journal's file from its end: where it stands, at the cost of what is new and not of what is there.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 
 use troupe_core::ports::journal::Seq;
@@ -10,8 +10,8 @@ use super::lines::{Numbers, numbers, stamp};
 
 /// How much is read at once; more where a line is longer.
 const CHUNK: u64 = 1 << 12;
-/// How near to a place it pays to halve no more.
-const NEAR: u32 = 1 << 15;
+/// How much is read at once of a whole file.
+const READ: usize = 1 << 16;
 /// The most bytes that the end of a line of ours takes: the key, the number, and what is around them.
 const STAMP: usize = 40;
 
@@ -41,9 +41,9 @@ pub(super) fn last_or_more(file: &File, size: u64) -> io::Result<Numbers> {
     }
 }
 
-/// The offset behind the last record whose number is `upto` at most; 0 where there is none.
+/// The offset behind the last record whose number is `upto` at most; 0 where there is none. Looked for from the end.
 pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
-    let mut lines = Backwards::new(file, later(file, size, upto)?);
+    let mut lines = Backwards::new(file, size);
     while let Some(line) = lines.previous()? {
         // Most lines are passed over by their last bytes; the one that counts is read whole.
         if stamp(line.bytes()).is_some_and(|seq| seq > upto) || !line.is_whole {
@@ -57,38 +57,42 @@ pub(super) fn behind(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
     Ok(0)
 }
 
-/// The end of a line behind the place where `upto` ends, not far behind it: halves what it looks at, as numbers ascend.
-/// A damaged line can mislead it to a place before that one, from where more is read than is new, but nothing is missed.
-fn later(file: &File, size: u64, upto: Seq) -> io::Result<u64> {
-    let (mut low, mut high) = (0, size);
-    let mut bytes = vec![0; 2 * NEAR as usize];
-    while high - low > 4 * u64::from(NEAR) {
-        let middle = low + (high - low) / 2;
-        file.read_exact_at(&mut bytes, middle)?;
-        let mut end = middle;
-        let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n"));
-        // The first line may be the rest of one; its end counts all the same.
-        let stamped = lines.find_map(|line| {
-            end += line.len() as u64;
-            stamp(line)
-        });
-        match stamped {
-            Some(seq) if seq > upto => high = end,
-            Some(_) => low = middle,
-            None => break,
+/// The offset at which goes on who is at `upto`, and knows nothing but that: behind the first record of that number, or
+/// before the first of a larger one. Who knows how the record ended goes on behind that very one. 0 where there is none.
+/// Looked for from the beginning, so that it is no later than it should be where numbers do not ascend.
+pub(super) fn reached(mut file: &File, upto: Seq, end: Option<&[u8]>) -> io::Result<u64> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = BufReader::with_capacity(READ, file);
+    let (mut line, mut at, mut before) = (Vec::new(), 0, 0);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        at += line.len() as u64;
+        // Most lines are passed over by their last bytes; the one that counts is read whole.
+        let may_be = match end {
+            Some(end) => line.ends_with(end),
+            None => line.ends_with(b"\n") && stamp(&line).is_none_or(|seq| seq >= upto),
+        };
+        let whole = if may_be { numbers(line.strip_suffix(b"\n").unwrap_or(&line)).whole } else { 0 };
+        if whole > 0 && whole == upto {
+            return Ok(at);
         }
+        if whole > upto && end.is_none() {
+            return Ok(before);
+        }
+        if whole > 0 || stamp(&line).is_some() {
+            before = at;
+        }
+        line.clear();
     }
-    Ok(high)
+    Ok(0)
 }
 
-/// Whether the line that ends at `offset` is the end of record `seq`. It holds for any file whose content is that, so
-/// nothing need be known of whether it was replaced meanwhile.
-pub(super) fn ends_at(file: &File, offset: u64, seq: Seq) -> io::Result<bool> {
-    let mut bytes = [0; STAMP];
-    let length = usize::try_from(offset).unwrap_or(STAMP).min(STAMP);
-    let bytes = &mut bytes[..length];
-    match file.read_exact_at(bytes, offset - length as u64) {
-        Ok(()) => Ok(bytes.ends_with(b"\n") && stamp(bytes) == Some(seq)),
+/// Whether these bytes end at `offset`. It holds for any file whose content is that, so nothing need be known of whether it
+/// was replaced meanwhile.
+pub(super) fn ends_at(file: &File, offset: u64, end: &[u8]) -> io::Result<bool> {
+    let Some(from) = offset.checked_sub(end.len() as u64) else { return Ok(false) };
+    let mut bytes = vec![0; end.len()];
+    match file.read_exact_at(&mut bytes, from) {
+        Ok(()) => Ok(bytes == end),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }
@@ -198,20 +202,22 @@ mod tests {
 
     // proves: M1
     #[test]
-    fn a_place_in_a_large_file_is_found_whatever_damaged_lines_say() {
+    fn a_place_is_found_whatever_damaged_lines_say() {
         let line = |seq: u64| format!("{{\"a\":\"{}\",\"troupeSeq\":{seq}}}\n", "y".repeat(900));
         let odd = ["\0,\"troupeSeq\":1}\n", "\0,\"troupeSeq\":9999}\n", "{\"foreign\":1}\n"];
         let (mut text, mut ends) = (String::new(), vec![0]);
-        for seq in 1..=2_000 {
+        for seq in 1..=200 {
             text += &line(seq);
             ends.push(text.len() as u64);
             text += odd[usize::try_from(seq).unwrap() % 3];
         }
         let (file, size) = file(&text);
-        for seq in [0, 1, 2, 500, 999, 1_000, 1_001, 1_500, 1_999, 2_000] {
-            assert_eq!(behind(&file, size, seq).unwrap(), ends[usize::try_from(seq).unwrap()], "{seq}");
+        for (seq, end) in (0_u64..).zip(ends) {
+            assert_eq!(behind(&file, size, seq).unwrap(), end, "{seq}");
+            if seq > 0 {
+                assert_eq!(reached(&file, seq, None).unwrap(), end, "{seq}");
+            }
         }
-        assert!(later(&file, size, 1_000).unwrap() < size, "it looks at less than all");
     }
 
     // proves: M1
@@ -221,13 +227,32 @@ mod tests {
         let text: String = (5..40).map(|seq| line(seq) + "{\"foreign\":1}\n").collect();
         let (file, size) = file(&text);
         for seq in 5..40 {
-            let end = behind(&file, size, seq).unwrap();
+            let end = reached(&file, seq, None).unwrap();
             let at = usize::try_from(end).unwrap();
             assert!(text[..at].ends_with(&line(seq)), "{seq}");
-            assert!(ends_at(&file, end, seq).unwrap());
-            assert!(!ends_at(&file, end, seq + 1).unwrap() && !ends_at(&file, end - 1, seq).unwrap());
+            let (this, next) = (line(seq), line(seq + 1));
+            assert_eq!(reached(&file, seq, Some(this.as_bytes())).unwrap(), end);
+            assert!(ends_at(&file, end, this.as_bytes()).unwrap());
+            assert!(!ends_at(&file, end, next.as_bytes()).unwrap());
+            assert!(!ends_at(&file, end - 1, this.as_bytes()).unwrap());
         }
-        assert_eq!(behind(&file, size, 4).unwrap(), 0, "what was before is gone");
-        assert!(!ends_at(&file, size + 100, 39).unwrap());
+        assert_eq!(reached(&file, 4, None).unwrap(), 0, "what was before is gone");
+        assert_eq!(reached(&file, 40, None).unwrap(), 0, "nobody can have been there");
+        assert_eq!(reached(&file, 7, Some(line(9).as_bytes())).unwrap(), 0, "another one has the number");
+        assert!(
+            !ends_at(&file, size + 100, b"x").unwrap() && !ends_at(&file, 3, line(5).as_bytes()).unwrap()
+        );
+    }
+
+    // proves: M1, F046
+    #[test]
+    fn where_numbers_fall_what_is_new_begins_no_later_than_it_should() {
+        let numbers = [3, 4, 5, 6, 3, 4, 5, 8];
+        let lines = numbers.map(|seq| format!("{{\"troupeSeq\":{seq}}}\n"));
+        let (file, _) = file(&lines.concat());
+        let behind = |records: usize| lines[..records].concat().len() as u64;
+        for (upto, records) in [(2, 0), (3, 1), (5, 3), (6, 4), (7, 7), (8, 8), (9, 0)] {
+            assert_eq!(reached(&file, upto, None).unwrap(), behind(records), "{upto}");
+        }
     }
 }

@@ -40,7 +40,10 @@ impl Drop for Copy {
 
 /// Copies what stays of a journal whose records up to `upto` may go; none where that doesn't pay.
 pub(super) fn copy(path: &Path, upto: Seq) -> io::Result<Option<Copy>> {
-    let mut of = File::open(path)?;
+    let mut of = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        of => of?,
+    };
     let size = of.metadata()?.len();
     if size < PAYS {
         return Ok(None);
@@ -94,14 +97,18 @@ impl Copy {
 fn cut(file: &mut File, upto: Seq) -> io::Result<u64> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(1 << 16, file);
-    let (mut line, mut at) = (Vec::new(), 0);
+    let (mut line, mut at, mut last) = (Vec::new(), 0, 0);
     // Ends of records that may go, the last ones: those behind the first of them are kept.
     let mut ends = VecDeque::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
         at += line.len() as u64;
         match stamp(&line) {
-            Some(seq) if seq > upto => break,
-            Some(_) => ends.push_back(at),
+            // Where numbers fall, they no longer say what was read.
+            Some(seq) if seq > upto || seq <= last => break,
+            Some(seq) => {
+                last = seq;
+                ends.push_back(at);
+            }
             None => {}
         }
         while ends.len() > 2

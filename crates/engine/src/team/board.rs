@@ -22,8 +22,6 @@ use crate::store::private;
 const FILE: u64 = 1 << 20;
 /// Most such files.
 const FILES: usize = 5_000;
-/// How often views are written again because somebody moved the same tasks meanwhile.
-const LOOKS: usize = 32;
 
 /// A task list.
 pub struct TaskList {
@@ -168,8 +166,7 @@ impl TaskList {
         adopt(files.filter_map(|path| serde_json::from_slice(&std::fs::read(path).ok()?).ok()))
     }
 
-    /// Brings the views of what changed up to date, and looks again until they are: who moved meanwhile may have written
-    /// its own before us, so that ours is the older one. They are for other programs, so a failure is told and no more.
+    /// Brings the views of what changed up to date. They are for other programs, so a failure is told and no more.
     async fn show(&self, before: &Board, changes: &Changes, earlier: Vec<TaskId>) {
         let mut ids: BTreeSet<TaskId> = earlier.into_iter().collect();
         for task in &changes.tasks {
@@ -179,26 +176,24 @@ impl TaskList {
             ids.extend(old.symmetric_difference(&now));
         }
         let mut written: BTreeMap<TaskId, Map<String, Value>> = BTreeMap::new();
-        for _ in 0..LOOKS {
-            let Ok(at) = self.folded.now().await else { return };
-            let board = &at.state.board;
+        let write = |Kept { board, .. }: &Kept| {
             let now = |id: &TaskId| board.task(*id).map(|task| view(board, task)).unwrap_or_default();
             let behind: Vec<_> = ids
                 .iter()
                 .map(|id| (*id, now(id)))
                 .filter(|(id, now)| written.get(id) != Some(now))
                 .collect();
-            if behind.is_empty() {
-                return;
-            }
+            let is_behind = !behind.is_empty();
             for (id, now) in behind {
                 if let Err(error) = self.write(id, &now) {
                     tracing::warn!(list = %self.name, task = %id, %error, "a task's view was not written");
-                    return;
+                    return false;
                 }
                 written.insert(id, now);
             }
-        }
+            is_behind
+        };
+        self.folded.show(write).await;
     }
 
     /// Writes a task's view; an empty one is that of a task that is not there.

@@ -15,6 +15,9 @@ const TRIED: Duration = Duration::from_secs(5);
 const PAUSE: u64 = 2;
 const LONGEST: u64 = 40;
 
+/// How often views are written again because somebody changed the same meanwhile.
+const LOOKS: usize = 32;
+
 /// What records add up to.
 pub(crate) trait State: Clone + Default + Send + Sync {
     /// Takes the next record.
@@ -44,13 +47,21 @@ impl<S: State> Folded<S> {
     /// The state as it is now.
     pub(crate) async fn now(&self) -> Result<At<S>, TeamError> {
         let mut at = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for found in self.journal.read(&self.key, at.seq).await? {
+        let mut found = self.journal.read(&self.key, at.seq).await?;
+        // What is there is no longer what this was folded from, or not that alone: it adds up from its beginning, as for
+        // a process that comes new.
+        let has_fallen = at.seq > 0 && falls(at.seq, &found);
+        if has_fallen {
+            at = At { seq: 0, state: Arc::default() };
+            found = self.journal.read(&self.key, 0).await?;
+        }
+        for found in found {
             let Found::Record(seq, record) = found else { continue };
             at.seq = seq;
             Arc::make_mut(&mut at.state).take(record);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.seq < at.seq {
+        if has_fallen || known.seq < at.seq {
             *known = at.clone();
         }
         Ok(at)
@@ -84,4 +95,24 @@ impl<S: State> Folded<S> {
         }
         Err(TeamError::Contended { what: what.to_owned() }.into())
     }
+
+    /// Has views written of the state as it is now, and again until nothing was behind: who changed it meanwhile may have
+    /// written its own before us, so that ours are the older ones. `write` answers whether it wrote anything.
+    pub(crate) async fn show(&self, mut write: impl FnMut(&S) -> bool) {
+        for _ in 0..LOOKS {
+            match self.now().await {
+                Ok(at) if write(&at.state) => {}
+                _ => return,
+            }
+        }
+    }
+}
+
+/// Whether a record has no larger number than the one before it.
+fn falls(after: Seq, found: &[Found]) -> bool {
+    let mut last = after;
+    found.iter().any(|found| {
+        let Found::Record(seq, _) = found else { return false };
+        std::mem::replace(&mut last, *seq) >= *seq
+    })
 }

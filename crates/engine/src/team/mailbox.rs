@@ -57,8 +57,8 @@ pub trait Mailbox: Send + Sync {
     /// When it was not taken: the lock was not to be had, the disk is full.
     fn send<'a>(&'a self, message: &'a Message) -> BoxFuture<'a, Result<(), TeamError>>;
 
-    /// What waits for a member after `after`, or after what was marked as read where that is more: [`PAGE`] messages at
-    /// most.
+    /// What waits for a member after `after`, the position that was handed out last; with 0, after what was marked as read:
+    /// [`PAGE`] messages at most.
     ///
     /// # Errors
     /// When the mailbox can't be read.
@@ -95,3 +95,7 @@ pub trait Mailbox: Send + Sync {
 #[cfg(test)]
 #[path = "mailbox/conform.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "mailbox/fallen_tests.rs"]
+mod fallen_tests;

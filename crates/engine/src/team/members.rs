@@ -62,9 +62,8 @@ impl Membership {
         if seq.is_none() {
             return Ok(now);
         }
-        let team = self.folded.now().await?.state.team.clone();
-        self.show(team.as_ref());
-        Ok(team)
+        self.show().await;
+        Ok(self.folded.now().await?.state.team.clone())
     }
 
     /// What is to be recorded, with the team before it.
@@ -98,12 +97,21 @@ impl Membership {
     }
 
     /// Brings the view up to date. It is for other programs, so a failure is told and no more.
-    fn show(&self, team: Option<&Team>) {
-        let Some(team) = team else { return };
-        let shown = serde_json::to_vec_pretty(team).map_err(std::io::Error::other);
-        if let Err(error) = shown.and_then(|bytes| private::write(&self.view, &bytes)) {
-            tracing::warn!(file = %self.view.display(), %error, "a team's view was not written");
-        }
+    async fn show(&self) {
+        let mut written = None;
+        let write = |kept: &Kept| {
+            if kept.team.is_none() || written == kept.team {
+                return false;
+            }
+            let shown = serde_json::to_vec_pretty(&kept.team).map_err(std::io::Error::other);
+            if let Err(error) = shown.and_then(|bytes| private::write(&self.view, &bytes)) {
+                tracing::warn!(file = %self.view.display(), %error, "a team's view was not written");
+                return false;
+            }
+            written.clone_from(&kept.team);
+            true
+        };
+        self.folded.show(write).await;
     }
 }
 

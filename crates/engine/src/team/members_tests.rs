@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use serde_json::json;
+use troupe_core::BoxFuture;
+use troupe_core::ports::journal::{Found, JournalError, Seq};
 use troupe_core::team::Member;
 
 use super::super::{TeamError, Teams};
@@ -33,6 +35,84 @@ async fn two_that_change_one_team_at_once_both_succeed_and_the_view_has_both() {
     let view: Value =
         serde_json::from_slice(&std::fs::read(home.path().join("teams/blue/config.json")).unwrap()).unwrap();
     assert_eq!(view["leadSessionId"], "s");
+}
+
+/// A journal through which another one is used once this was read a second time: between a change and its view.
+struct Meanwhile<F> {
+    journal: Arc<dyn Journal>,
+    reads: std::sync::atomic::AtomicUsize,
+    other: F,
+}
+
+impl<F: Fn() -> BoxFuture<'static, ()> + Send + Sync> Journal for Meanwhile<F> {
+    fn append<'a>(
+        &'a self,
+        key: &'a Key,
+        expect: Option<Seq>,
+        record: Record,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        self.journal.append(key, expect, record)
+    }
+
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.journal.sync(key)
+    }
+
+    fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        Box::pin(async move {
+            let found = self.journal.read(key, after).await;
+            if self.reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 1 {
+                (self.other)().await;
+            }
+            found
+        })
+    }
+}
+
+// proves: T2
+#[tokio::test]
+async fn the_view_has_what_another_process_changed_while_it_was_written() {
+    let home = tempfile::tempdir().unwrap();
+    let teams = Teams::new(home.path().to_owned());
+    let place = teams.place("blue").unwrap();
+    place.members.change::<TeamError>(|_| Ok(vec![made()])).await.unwrap();
+    let theirs = teams.place("blue").unwrap().members;
+    let other = move || -> BoxFuture<'static, ()> {
+        let theirs = theirs.clone();
+        Box::pin(async move {
+            theirs.change::<TeamError>(|_| Ok(vec![joined("theirs")])).await.unwrap();
+        })
+    };
+    let journal = Meanwhile { journal: teams.journal(), reads: 0.into(), other };
+    let view = place.folder.join("config.json");
+    let key = Key::new("teams/blue/members").unwrap();
+    let ours = Membership::new(Arc::new(journal), key, view.clone());
+    ours.change::<TeamError>(|_| Ok(vec![joined("ours")])).await.unwrap();
+    let view: Team = serde_json::from_slice(&std::fs::read(view).unwrap()).unwrap();
+    assert_eq!(view.names(), ["team-lead", "ours", "theirs"]);
+}
+
+// proves: T2, F046
+#[tokio::test]
+async fn a_journal_that_begins_anew_adds_up_from_its_beginning() {
+    let home = tempfile::tempdir().unwrap();
+    let place = || Teams::new(home.path().to_owned()).place("blue").unwrap();
+    let join = |name: &'static str| move |_: Option<&Team>| Ok(vec![joined(name)]);
+    let ours = place().members;
+    for change in [made(), joined("ann"), joined("bob")] {
+        ours.change::<TeamError>(|_| Ok(vec![change.clone()])).await.unwrap();
+    }
+    let journal = home.path().join("teams/blue/members.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    // The first lines once more, behind the others: they change nothing that a new process would not see so.
+    let again: String = text.split_inclusive('\n').take(2).collect();
+    std::fs::write(&journal, text.clone() + &again).unwrap();
+    ours.change::<TeamError>(join("eve")).await.unwrap();
+    assert_eq!(ours.load().await.unwrap(), place().members.load().await.unwrap());
+    std::fs::write(&journal, again).unwrap();
+    assert_eq!(ours.load().await.unwrap().unwrap().names(), ["team-lead", "ann"]);
+    ours.change::<TeamError>(join("eve")).await.unwrap();
+    assert_eq!(place().members.load().await.unwrap().unwrap().names(), ["team-lead", "ann", "eve"]);
 }
 
 // proves: T2, T11

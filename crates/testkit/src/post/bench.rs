@@ -110,6 +110,8 @@ async fn sizes(home: &Path) {
         let (mut sent, mut read) = (Duration::ZERO, Duration::ZERO);
         let reader = mail(home);
         let mut at = u64::try_from(count).unwrap();
+        // From then on it knows its place.
+        assert_eq!(reader.unread("lead", at - 1).await.unwrap().waiting.len(), 1);
         for _ in 0..SAMPLES {
             let writer = mail(home);
             let start = Instant::now();

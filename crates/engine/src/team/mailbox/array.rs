@@ -67,13 +67,15 @@ impl ArrayMail {
     }
 }
 
+/// A message as an entry. `kind` marks it as ours; for other programs the text says the same.
 fn entry(message: &Message) -> Value {
     let text = match &message.kind {
         Kind::Text => message.text.clone(),
         kind => serde_json::to_string(kind).unwrap_or_else(|_| message.text.clone()),
     };
     let mut entry = json!({
-        "id": message.id, "from": message.from, "text": text, "timestamp": message.timestamp, "read": false
+        "id": message.id, "from": message.from, "text": text, "timestamp": message.timestamp, "read": false,
+        "kind": message.kind
     });
     for (key, value) in [("color", &message.color), ("summary", &message.summary)] {
         if let Some(value) = value {
@@ -81,6 +83,15 @@ fn entry(message: &Message) -> Value {
         }
     }
     entry
+}
+
+/// The kind of an entry. Ours have it as a field, and their text, which may be a model's, is never one. Others have no
+/// place but the text, where nobody can tell who wrote it: what lets more pass is shown, and no more.
+fn kind(entry: &Value, text: &str) -> Kind {
+    match entry.get("kind") {
+        Some(ours) => Kind::of(ours),
+        None => Kind::of_text(text).filter(|kind| !kind.loosens()).unwrap_or_default(),
+    }
 }
 
 fn is_read(entry: &Value) -> bool {
@@ -91,12 +102,14 @@ fn is_read(entry: &Value) -> bool {
 struct Messages<'a> {
     to: &'a str,
     entries: std::slice::Iter<'a, Value>,
-    /// How often the same was said before, by an entry without an id.
+    /// How often the same was said before, by an entry without an id of its own.
     same: HashMap<String, usize>,
+    /// The first message of each id.
+    first: HashMap<String, Message>,
 }
 
 fn messages<'a>(to: &'a str, entries: &'a [Value]) -> Messages<'a> {
-    Messages { to, entries: entries.iter(), same: HashMap::new() }
+    Messages { to, entries: entries.iter(), same: HashMap::new(), first: HashMap::new() }
 }
 
 impl<'a> Iterator for Messages<'a> {
@@ -113,10 +126,20 @@ impl Messages<'_> {
         let field = |key: &str| entry.get(key).and_then(Value::as_str).map(str::to_owned);
         let (text, from) = (field("text")?, field("from")?);
         let timestamp = field("timestamp").unwrap_or_default();
-        let id = field("id").unwrap_or_else(|| self.made_id(&from, &timestamp, &text));
-        let kind = Kind::of_text(&text).unwrap_or_default();
+        let kind = kind(entry, &text);
         let (color, summary) = (field("color"), field("summary"));
-        Some(Message { id, from, to: self.to.to_owned(), text, timestamp, color, summary, kind })
+        let id = field("id").unwrap_or_default();
+        let mut message = Message { id, from, to: self.to.to_owned(), text, timestamp, color, summary, kind };
+        if message.id.is_empty() || self.is_used(&message) {
+            message.id = self.made_id(&message.from, &message.timestamp, &message.text);
+        }
+        Some(message)
+    }
+
+    /// Whether the id is that of another message before this one: one that says the same is the same.
+    fn is_used(&mut self, message: &Message) -> bool {
+        let first = self.first.entry(message.id.clone()).or_insert_with(|| message.clone());
+        (&first.from, &first.timestamp, &first.text) != (&message.from, &message.timestamp, &message.text)
     }
 
     /// Other programs give no ids. What is said, by whom and when, is as good as one, and a count where it was said twice.

@@ -56,8 +56,9 @@ impl ArrayFile {
     pub(super) fn read(&self) -> Result<Content, TeamError> {
         match fs::read(&self.0) {
             Ok(bytes) => {
-                let is_empty = bytes.iter().all(u8::is_ascii_whitespace);
-                let entries = if is_empty { Some(Vec::new()) } else { serde_json::from_slice(&bytes).ok() };
+                let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+                let is_empty = text.iter().all(u8::is_ascii_whitespace);
+                let entries = if is_empty { Some(Vec::new()) } else { serde_json::from_slice(text).ok() };
                 Ok(Content { bytes: Some(bytes), entries })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

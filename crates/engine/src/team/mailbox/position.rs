@@ -13,6 +13,9 @@ use crate::team::TeamError;
 pub(super) struct Position {
     /// What stands in the transcript, or was handled. An array file says that of each entry itself.
     pub(super) read: u64,
+    /// The id of the message there, which tells whether the number is still its own.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
     /// What the reader took. More than `read` while it works.
     pub(super) taken: u64,
     /// The ids of what was taken and not read, where a mailbox has no numbers.
