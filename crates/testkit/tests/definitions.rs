@@ -375,7 +375,8 @@ async fn an_initial_prompt_stands_before_the_first_one_alone() {
 // proves: D4, D10
 #[tokio::test]
 async fn a_session_begun_as_one_that_checks_stays_held_where_another_has_its_name() {
-    let script = "agent *\nreply \"VERDICT: FAIL\"\nreply\n  call Bash command=\"echo x > made\"\nreply \"over\"\n";
+    let script =
+        "agent *\nreply \"VERDICT: FAIL\"\nreply\n  call Bash command=\"echo x > made\"\nreply \"over\"\n";
     for (name, holds) in [("verification", true), ("Verification", true), ("scene", false)] {
         let mut world = world(script);
         world.config.leave.mode = Some(Mode::BypassPermissions);
