@@ -33,15 +33,17 @@ pub(super) fn made(words: &[Word]) -> Vec<Word> {
     }
     let Some((module, rest)) = module(words) else { return Vec::new() };
     let files = || operands(rest, "").into_iter().cloned();
+    let mut made = outputs(module, rest);
     match module {
-        "venv" | "virtualenv" => files().collect(),
-        "zipfile" | "tarfile" if has(rest, "c", &["create"]) => files().take(1).collect(),
+        "venv" | "virtualenv" => made.extend(files()),
+        "zipfile" | "tarfile" if has(rest, "c", &["create"]) => made.extend(files().next()),
         // Without a folder it takes out where it runs.
         "zipfile" | "tarfile" if has(rest, "e", &["extract"]) => {
-            vec![files().nth(1).unwrap_or_else(|| Word::plain("."))]
+            made.push(files().nth(1).unwrap_or_else(|| Word::plain(".")));
         }
-        _ => Vec::new(),
+        _ => {}
     }
+    made
 }
 
 fn first<'w>(rest: &'w [Word], letters: &str, longs: &[&str]) -> Option<&'w Word> {

@@ -97,9 +97,11 @@ fn sets_variable(command: &Command) -> bool {
 fn names_another(words: &[&str]) -> bool {
     words.iter().any(|word| {
         let word = word.to_lowercase();
-        word.contains("core.worktree")
-            || word.starts_with("include.")
-            || word.starts_with("includeif.")
+        // An alias has another name for a push, and `insteadOf` for where it goes.
+        let leads = ["alias.", "include.", "includeif."].iter().any(|key| word.starts_with(key));
+        leads
+            || word.contains("core.worktree")
+            || word.contains(".insteadof")
             || is_long(&word, &["separate-git-dir"])
     })
 }
@@ -144,7 +146,9 @@ fn by_link(at: usize, part: &Simple, command: &Command, place: &Place) -> Option
     let mut links = layers(&texts).into_iter().filter_map(|layer| {
         let words = &part.words[layer.start..layer.start + layer.words.len()];
         let (kind, sources) = link(words)?;
-        sources.into_iter().any(|source| may_lead(source, kind, part, command, place)).then_some(kind)
+        // What `xargs` adds may be anything.
+        let may_lead = |source| may_lead(source, kind, part, command, place);
+        (sources.is_empty() || sources.into_iter().any(may_lead)).then_some(kind)
     });
     let kind = links.next()?;
     let text = texts.join(" ");
@@ -190,7 +194,8 @@ fn link(words: &[Word]) -> Option<(Link, Vec<&Word>)> {
 
 /// Whether what a link is made to may be of the project, or have the project below it.
 fn may_lead(source: &Word, kind: Link, part: &Simple, command: &Command, place: &Place) -> bool {
-    let Some(path) = path_of(source, part, place).filter(|_| !source.glob) else { return true };
+    let is_known = !source.glob && !source.text().contains("{}");
+    let Some(path) = path_of(source, part, place).filter(|_| is_known) else { return true };
     // The way out of a folder that a symbolic link names begins at the link.
     let text = Path::new(source.text());
     let climbs = text.is_relative() && text.components().any(|step| step == Component::ParentDir);
