@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use troupe_core::block::{Block, text_of};
+use troupe_core::builtin;
+use troupe_core::def::AgentDef;
 use troupe_core::entry::{Body, Origin};
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
@@ -368,4 +370,27 @@ async fn an_initial_prompt_stands_before_the_first_one_alone() {
         })
         .collect();
     assert_eq!(persons, [vec!["Begin.", "one"], vec!["two"], vec!["three"]]);
+}
+
+// proves: D4, D10
+#[tokio::test]
+async fn a_session_begun_as_one_that_checks_stays_held_where_another_has_its_name() {
+    let script =
+        "agent *\nreply \"VERDICT: FAIL\"\nreply\n  call Bash command=\"echo x > made\"\nreply \"over\"\n";
+    for (name, holds) in [("verification", true), ("Verification", true), ("scene", false)] {
+        let mut world = world(script);
+        world.config.leave.mode = Some(Mode::BypassPermissions);
+        world.config.leave.bypass = true;
+        world.defs[0] = builtin::verification();
+        let session = world.start().await;
+        turn(&session, 0, "go").await;
+        session.close(Duration::from_secs(5)).await;
+        world.defs[0] = AgentDef { name: name.into(), ..builtin::main() };
+        let session = world.resume().await;
+        let end = turn(&session, 1, "go").await;
+        session.close(Duration::from_secs(5)).await;
+        assert_eq!(!world.workspace().join("made").exists(), holds, "{name}");
+        let is_checked = end.remarks.iter().any(|remark| remark.contains("without a verdict"));
+        assert_eq!(is_checked, holds, "{name}: {:?}", end.remarks);
+    }
 }

@@ -102,10 +102,20 @@ fn an_agent_that_checks_runs_anything_but_what_names_a_change_of_the_project() {
         "cd $S && python3 -c 'open(\"x\", \"w\")'",
         "cd /tmp/x && tar xf /w/x.tar && npm install",
         "cd $S && awk 'BEGIN{print > \"x\"}' && ls | xargs touch",
+        "git clone -q /w $S/c && cd $S/c && git fetch && git commit -qam x && git tag t && rm -rf .git",
+        "cd $S/c && git push $S/bare HEAD:main && git push -q --mirror ../bare",
+        "cd $S/c && GIT_DIR=/w/.git git log",
+        "cp hook $S/c/.git/hooks/pre-commit",
+        "flock $S/l make test && flock 9 && script -qec 'cargo test' /dev/null && script -qc ls $S/log",
+        "python3 -m venv $S/v && python3 -m zipfile -c $S/z.zip a && python3 -m tarfile -l a.tar",
+        "python3 -m pip install requests && python3 -m pip download -d $S x && python3 -m black --check .",
+        "gdb -batch -ex run -ex 'thread apply all bt' -ex 'p x' ./prog && gdb -p 5",
+        "ln -s /w/node_modules $S/c/node_modules && cd $S/c && npm test",
+        "ln -s /w $S/l && ls $S/l",
+        "cd $S && ln -s a b && touch b && ln a c",
     ];
-    for line in checks {
-        assert!(!refused(Writes::Scratch, line), "{line}");
-    }
+    let wrong: Vec<&str> = checks.into_iter().filter(|line| refused(Writes::Scratch, line)).collect();
+    assert_eq!(wrong, Vec::<&str>::new());
     let changes = [
         "echo x > src/a.rs",
         "cargo test > out.log",
@@ -186,12 +196,85 @@ fn an_agent_that_checks_runs_anything_but_what_names_a_change_of_the_project() {
         "$X install",
         "bash -c \"$X\"",
         "f() { ls; }; f",
+        "script",
+        "script -qc true z",
+        "script -qc true -O z",
+        "cd $S && script -q /w/z",
+        "flock z true",
+        "flock -w 5 z -c true",
+        "python3 -m venv z",
+        "cd $S && python3 -I -mvenv /w/z",
+        "python3 -m zipfile -c z.zip a",
+        "python3 -m tarfile --create z.tar a",
+        "python3 -m tarfile -e a.tar",
+        "python3 -m zipfile -e a.zip d",
+        "python3 -W error -m pip install -e .",
+        "python3 -m pip download x",
+        "python3 -m pip install -t lib x",
+        "python3.12 -m black src",
+        "gdb -batch -ex 'shell touch z'",
+        "gdb -batch -ex run --eval-command='!touch z' ./prog",
+        "gdb -ex 'p system(\"touch z\")' -p 5",
+        "gdb -ex 'thread apply all shell touch z'",
+        "gdb <<< 'shell touch z'",
     ];
-    for line in changes {
-        assert!(refused(Writes::Scratch, line), "{line}");
-    }
+    let wrong: Vec<&str> = changes.into_iter().filter(|line| !refused(Writes::Scratch, line)).collect();
+    assert_eq!(wrong, Vec::<&str>::new());
     for line in checks.iter().chain(&changes) {
         assert!(!refused(Writes::Anywhere, line), "{line}");
+    }
+}
+
+/// Lines that change the project from a folder outside of it.
+const FROM_ELSEWHERE: &[&str] = &[
+    "cd $S && export GIT_DIR=/w/.git GIT_WORK_TREE=/w && git rm -q x",
+    "declare -x GIT_DIR=/w/.git; cd $S; git tag e",
+    "cd $S && env GIT_DIR=/w/.git git tag e",
+    "cd $S && GIT_DIR=/w/.git; export GIT_DIR; git tag e",
+    "cd $S && printf -v 'GIT_''DIR' /w/.git; git tag e",
+    "mkdir $S/t && cd $S/t && printf 'gitdir: /w/.git' > .git && git tag e",
+    "cd $S/t && printf x | tee .git",
+    "cd $S/c && printf '[core]\\nworktree=/w' >> .git/config",
+    "cd $S && git init -q own && cd own && git config core.worktree /w && git clean -fdxq",
+    "cd $S/own && git -c Core.Worktree=/w clean -fdxq",
+    "cd $S/own && git config include.path ../c.ini",
+    "cd $S/own && git config alias.p '!git push origin' && git p",
+    "cd $S/own && git config url./w.insteadOf $S/b && git push $S/b",
+    "cd $S && git init --separate-git-dir=/w/.git own",
+    "git clone -q /w $S/c && cd $S/c && git push -q origin HEAD:refs/heads/evil",
+    "cd $S/c && git push",
+    "cd $S/c && git push -q --mirror",
+    "cd $S/c && git push -q /w HEAD:evil",
+    "cd $S/c && git push --repo $S/b origin",
+    "cd $S/c && git push -o $S/b origin",
+    "git -C $S/c push ../c x",
+    "cd $S/c && git send-pack /w HEAD:refs/heads/evil",
+    "cd $S/c && git push file:///w HEAD:evil",
+    "cd $S && ln -s /w l && touch l/z",
+    "cd $S && ln -s ../../../../../../w l && touch l/z",
+    "cd $S && ln -sf / l && cd l/w && python3 -c x",
+    "cd $S && ln -s \"$X\" l && cp a l/",
+    "cd $S && ln -s /w l && git -C l stash",
+    "cd $S && cp -rs /w l && echo x > l/a",
+    "cd $S && for i in 1 2; do touch l/z; ln -s /w l; done",
+    "cd $S && find /w -maxdepth 0 -exec ln -s {} l \\; ; touch l/z",
+    "cd $S && echo /w l | xargs ln -s; touch l/z",
+    "touch $S/hl && ln /w/x $S/hx && echo x >> $S/hx",
+    "cp -al /w $S/c",
+    "rsync -a --link-dest=/w /w/ $S/c",
+    "mount --bind /w $S/m",
+];
+
+// proves: D10
+#[test]
+fn an_agent_that_checks_reaches_the_project_from_no_other_folder() {
+    let walls = Walls::Sandbox { free: true, holds_project: true };
+    for line in FROM_ELSEWHERE {
+        assert!(refused(Writes::Scratch, line), "{line}");
+        let line = line.replace("$S", "/h/.troupe/temp/s/scratch/a1");
+        let command = Command { walls, ..parse(&line) };
+        let told = Writes::Scratch.refuses(&[Access::Exec(Box::new(command))], &place());
+        assert_eq!(told, None, "behind walls: {line}");
     }
 }
 

@@ -62,7 +62,7 @@ pub struct Simple {
     /// Whether its standard input is another command's output.
     pub piped: bool,
     /// Whether a line that ends with exit code 0 shows that this one did: it is the last, or what follows it
-    /// runs only if it did.
+    /// runs only if it did; and nothing before it may have ended the line.
     pub decides: bool,
 }
 

@@ -9,7 +9,9 @@ use crate::ports::tool::Place;
 use super::command::{Command, Simple, Walls, Word};
 use super::exec::paths_of;
 use super::git;
-use super::locate::path_of_text;
+use super::locate::{path_of, path_of_text};
+use super::made::made;
+use super::reach::reach;
 use super::readonly;
 use super::stray::stray;
 use super::target::{Deed, targets};
@@ -31,7 +33,7 @@ impl Writes {
             ),
             (Self::Scratch, Access::Exec(command)) => {
                 let shown = || {
-                    let what = project_change(command, place)?;
+                    let what = project_change(command, place).or_else(|| reached(command, place))?;
                     let free = own_folder(place, |folder| format!("what it writes goes to {folder}"));
                     Some(format!("This agent changes nothing of the project, and {what}; {free}."))
                 };
@@ -54,11 +56,11 @@ impl Writes {
     }
 }
 
-fn is_scratch(path: &Path, place: &Place) -> bool {
+pub(super) fn is_scratch(path: &Path, place: &Place) -> bool {
     place.scratch.iter().any(|own| path.starts_with(own))
 }
 
-fn is_project(path: &Path, place: &Place) -> bool {
+pub(super) fn is_project(path: &Path, place: &Place) -> bool {
     !is_scratch(path, place) && place.roots.iter().any(|root| path.starts_with(root))
 }
 
@@ -81,10 +83,19 @@ fn project_change(command: &Command, place: &Place) -> Option<String> {
     })
 }
 
-/// How a command may change the project although its words name nothing of it. Behind walls that hold the project
-/// it can't.
+/// Whether the walls around a command hold the project: then what doesn't name it can't change it.
+fn is_held(command: &Command) -> bool {
+    matches!(command.walls, Walls::Sandbox { holds_project: true, .. })
+}
+
+/// How a command may change the project from elsewhere.
+fn reached(command: &Command, place: &Place) -> Option<String> {
+    if is_held(command) { None } else { reach(command, place) }
+}
+
+/// How a command may change the project although its words name nothing of it.
 fn hidden_change(command: &Command, place: &Place) -> Option<String> {
-    if matches!(command.walls, Walls::Sandbox { holds_project: true, .. }) {
+    if is_held(command) {
         return None;
     }
     if let Some(doubt) = &command.doubt {
@@ -106,25 +117,28 @@ fn changes_repository(words: &[Word], part: &Simple, command: &Command, place: &
     if !is_git || git::reads(&texts) {
         return false;
     }
-    let (folders, rest) = git::folders(words);
+    let (folder, rest) = git::folder(words);
     // What is named elsewhere than by `-C` may be any.
     let moved = part.assignments.iter().any(|assignment| assignment.name.starts_with("GIT_"));
-    let Some(folders) = folders.filter(|_| !moved) else { return true };
-    let spelled = folders.iter().fold(".".to_owned(), |at, step| {
-        if step.starts_with('/') { step.clone() } else { format!("{at}/{step}") }
-    });
+    let Some(spelled) = folder.filter(|_| !moved) else { return true };
     let here = path_of_text(&spelled, false, part, place);
     let is_own = here.is_some_and(|here| is_scratch(&paths_of(&here, command).resolved, place));
     !is_own && !makes_a_copy(rest)
 }
 
 fn written(part: &Simple, command: &Command, place: &Place) -> Option<String> {
-    let mut changed = targets(part, place).into_iter().filter(|target| target.deed != Deed::Read);
-    changed.find_map(|target| {
-        let Some(path) = &target.path else {
-            return Some(format!("what `{}` changes can't be known before it runs", target.text));
+    let changed = targets(part, place).into_iter().filter(|target| target.deed != Deed::Read);
+    let named = changed.map(|target| (target.text, target.path));
+    let texts = part.texts();
+    let of_layers = layers(&texts)
+        .into_iter()
+        .flat_map(|layer| made(&part.words[layer.start..layer.start + layer.words.len()]));
+    let made = of_layers.map(|word| (word.text().to_owned(), path_of(&word, part, place)));
+    named.chain(made).find_map(|(text, path)| {
+        let Some(path) = path else {
+            return Some(format!("what `{text}` changes can't be known before it runs"));
         };
-        let uses = paths_of(path, command);
+        let uses = paths_of(&path, command);
         let sink = readonly::is_sink(&uses.typed.to_string_lossy());
         let hit = is_project(&uses.typed, place) || is_project(&uses.resolved, place);
         (hit && !sink).then(|| format!("the command would change {}", path.display()))

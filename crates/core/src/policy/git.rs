@@ -238,17 +238,17 @@ fn after_globals<'a>(words: &[&'a str]) -> Option<Vec<&'a str>> {
     }
 }
 
-/// The folders that `-C` names before the sub-command, each from the one before, and the words from the sub-command
-/// on. No folders where another option says which repository is meant, or only the shell knows.
-pub(super) fn folders(words: &[Word]) -> (Option<Vec<String>>, &[Word]) {
-    let mut folders = Some(Vec::new());
+/// The folder that `-C` names before the sub-command, or `.`, and the words from the sub-command on. No folder where
+/// another option says which repository is meant, or only the shell knows.
+pub(super) fn folder(words: &[Word]) -> (Option<String>, &[Word]) {
+    let mut at = Some(".".to_owned());
     let mut rest = words.get(1..).unwrap_or_default();
     loop {
         match rest {
-            [option, folder, after @ ..] if option.text() == "-C" => {
-                folders = folders.zip(folder.value.clone()).map(|(mut all, folder): (Vec<String>, _)| {
-                    all.push(folder);
-                    all
+            // Each begins at the one before.
+            [option, step, after @ ..] if option.text() == "-C" => {
+                at = at.zip(step.value.as_deref()).map(|(at, step)| {
+                    if step.starts_with('/') { step.to_owned() } else { format!("{at}/{step}") }
                 });
                 rest = after;
             }
@@ -256,11 +256,11 @@ pub(super) fn folders(words: &[Word]) -> (Option<Vec<String>>, &[Word]) {
             [option, after @ ..] if option.text().starts_with('-') => {
                 let moves = ["--git-dir", "--work-tree", "--namespace"];
                 if moves.iter().any(|name| option.text().starts_with(name)) {
-                    folders = None;
+                    at = None;
                 }
                 rest = after;
             }
-            _ => return (folders, rest),
+            _ => return (at, rest),
         }
     }
 }

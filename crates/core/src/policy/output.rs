@@ -31,6 +31,7 @@ const OUTPUTS: &[(&[&str], &str, &[&str])] = &[
     (&["git"], "", &["output", "output-directory"]),
     (&["csplit"], "f", &["prefix"]),
     (&["mktemp"], "p", &[]),
+    (&["script"], "BIOT", &["log-in", "log-io", "log-out", "log-timing"]),
     (&["ssh-keygen"], "f", &[]),
     (&["kubectl"], "", &["output-directory"]),
 ];

@@ -5,6 +5,7 @@
 use super::archive::tar_takes_out;
 use super::command::{RedirectKind, Simple, Word};
 use super::copy::has;
+use super::made::module;
 use super::readonly::is_long;
 use super::script;
 use super::target::{is_writer, operands};
@@ -43,6 +44,7 @@ const WRITES_HERE: &[(&[&str], When)] = &[
     // Packages.
     (&["npm", "pnpm", "yarn", "bun"], Subs(&["install", "i", "ci", "add", "remove", "rm", "uninstall", "un", "update", "up", "upgrade", "link", "unlink", "dedupe", "prune", "init", "create", "version", "rebuild", "audit fix", "pkg set"], &["--dry-run"])),
     (&["pip", "pip3"], With(&["-e", "--editable"])),
+    (&["pip", "pip3"], Subs(&["download", "wheel"], &["-d", "--dest", "-w", "--wheel-dir"])),
     (&["cargo"], Subs(&["add", "remove", "rm", "new", "init", "update", "vendor", "generate-lockfile", "fix", "insta accept", "insta review", "insta reject"], &["--dry-run"])),
     (&["cargo"], Subs(&["fmt"], &["--check"])),
     (&["cargo"], With(&["--fix"])),
@@ -55,6 +57,7 @@ const WRITES_HERE: &[(&[&str], When)] = &[
     (&["rustfmt", "black", "isort"], Without(&["-c", "--check", "--check-only", "--diff", "--version"])),
     (&["gofmt", "goimports", "shfmt"], With(&["-w"])),
     (&["autopep8", "yapf", "clang-format"], With(&["-i", "--in-place"])),
+    (&["2to3", "lib2to3"], With(&["-w", "--write"])),
     (&["prettier"], With(&["-w", "--write"])),
     (&["ruff"], Subs(&["format"], &["--check", "--diff"])),
     (&["eslint", "stylelint", "ruff", "biome", "rubocop", "standard", "ktlint"], With(&["--fix", "--fix-only", "--write", "--autocorrect", "-a", "-A"])),
@@ -107,7 +110,11 @@ pub(super) fn stray(part: &Simple) -> Option<String> {
         {
             return Some(format!("`{feeder}` hands files to `{name}`"));
         }
-        of_program(name, layer.words.get(1..)?, rest, part)
+        of_program(name, layer.words.get(1..)?, rest, part).or_else(|| {
+            let (name, rest) = module(words)?;
+            let texts: Vec<&str> = rest.iter().map(Word::text).collect();
+            of_program(name, &texts, rest, part)
+        })
     })
 }
 
@@ -140,6 +147,9 @@ fn of_program(name: &str, rest: &[&str], words: &[Word], part: &Simple) -> Optio
             return Some(format!("`{name}` runs what only the shell knows"));
         }
         "make" | "gmake" if reads_makefile(words) => {
+            return Some(format!("`{name}` runs a text that nobody has read"));
+        }
+        "gdb" | "cgdb" | "lldb" if debugs_by_text(rest, part) => {
             return Some(format!("`{name}` runs a text that nobody has read"));
         }
         _ => {}
@@ -240,6 +250,68 @@ fn runs_text(letters: &str, longs: &[&str], values: &str, words: &[Word], part: 
             .redirects
             .iter()
             .any(|redirect| !matches!(redirect.kind, RedirectKind::Copy | RedirectKind::Write))
+}
+
+/// Commands of a debugger that only look, or go on.
+const LOOKS: &[&str] = &[
+    "backtrace",
+    "bt",
+    "c",
+    "continue",
+    "disassemble",
+    "down",
+    "f",
+    "frame",
+    "i",
+    "info",
+    "k",
+    "kill",
+    "l",
+    "list",
+    "n",
+    "next",
+    "p",
+    "print",
+    "q",
+    "quit",
+    "r",
+    "run",
+    "s",
+    "start",
+    "step",
+    "up",
+    "where",
+    "x",
+];
+
+/// Whether a debugger is given commands that may do more than look: they run programs, and write files.
+fn debugs_by_text(rest: &[&str], part: &Simple) -> bool {
+    const TAKE: &[&str] =
+        &["ex", "iex", "eval-command", "init-eval-command", "o", "O", "one-line", "one-line-before-file"];
+    let mut given = rest.iter().enumerate().filter_map(|(at, word)| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (*word, rest.get(at + 1).copied()),
+        };
+        let is_option = name.starts_with('-') && TAKE.contains(&name.trim_start_matches('-'));
+        value.filter(|_| is_option)
+    });
+    let fed = part.piped || part.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Text);
+    fed || given.any(|text| !only_looks(&text.split_whitespace().collect::<Vec<_>>()))
+}
+
+fn only_looks(words: &[&str]) -> bool {
+    match words {
+        ["thread" | "t", "apply", _, inner @ ..] => only_looks(inner),
+        ["set", "pagination" | "confirm" | "width" | "height", ..] => true,
+        // What is printed may be called, and what is run goes through a shell.
+        ["r" | "run" | "start", rest @ ..] => rest.is_empty(),
+        [first, rest @ ..] => {
+            LOOKS.contains(&first.split('/').next().unwrap_or_default())
+                && !rest.iter().any(|word| word.contains(['(', '=', '|']))
+        }
+        [] => true,
+    }
 }
 
 /// Whether `make` is given a makefile that is none of the project's.

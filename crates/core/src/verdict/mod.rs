@@ -65,7 +65,8 @@ pub fn remarks(transcript: &Transcript, parse: impl Fn(&str) -> Command) -> Vec<
     let found = [
         remark("commands of its report did not run as written", &named(&outcomes, not_run)),
         remark(
-            "how these commands ended is not known (in the background, stopped, or before a pipe, `;` or `||`)",
+            "how these commands ended is not known (in the background, stopped, before a pipe, `;` or `||`, or after \
+             an `exit` or `trap`)",
             &named(&outcomes, |outcome| matches!(outcome, Outcome::Unknown)),
         ),
         remark(

@@ -12,10 +12,11 @@ use crate::transcript::Transcript;
 
 /// The tool whose calls are checks.
 const SHELL: &str = "Bash";
-/// Programs around a check: where the line goes on after one, its own end is of no account.
+/// Programs around a check: where the line goes on after one, its own end is of no account. None that runs a script,
+/// which may be the check.
 const AROUND: &[&str] = &[
-    "alias", "cp", "export", "kill", "mkdir", "popd", "pushd", "rm", "set", "sleep", "source", ".", "touch",
-    "trap", "ulimit", "umask", "unset", "wait",
+    "alias", "cp", "export", "kill", "mkdir", "popd", "pushd", "rm", "set", "sleep", "touch", "trap",
+    "ulimit", "umask", "unset", "wait",
 ];
 
 /// A command that ran.
@@ -60,7 +61,9 @@ impl Run {
         let parts = found.or_else(whole)?;
         let is_told = |part: &&Simple| part.decides || part.only_reads() || is_around(part);
         let understood = self.command.doubt.is_none();
-        let code = self.code.filter(|_| understood && parts.iter().all(is_told));
+        // What looks around is excused beside a check, and is none itself.
+        let decides = parts.iter().any(|part| part.decides) && parts.iter().all(is_told);
+        let code = self.code.filter(|_| understood && decides);
         Some(code.map_or(End::Unknown, End::Code))
     }
 }

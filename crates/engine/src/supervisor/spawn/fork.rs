@@ -60,13 +60,17 @@ pub(super) fn definition_of(shared: &Shared, header: &Header) -> Option<Arc<Agen
             Arc::new(definition(&*find(&parent.header.definition)?))
         }
     };
-    // Another definition may have its name by now: what it was held to holds on.
+    Some(held(def, header))
+}
+
+/// A definition of now, for an agent that an earlier one of its name began: what that was held to holds on.
+pub(super) fn held(def: Arc<AgentDef>, header: &Header) -> Arc<AgentDef> {
     let writes = def.writes.max(header.writes);
     let verdict = def.verdict || header.verdict;
     if (writes, verdict) == (def.writes, def.verdict) {
-        return Some(def);
+        return def;
     }
-    Some(Arc::new(AgentDef { writes, verdict, ..(*def).clone() }))
+    Arc::new(AgentDef { writes, verdict, ..(*def).clone() })
 }
 
 /// Whether a call for this type, or for none, is for a fork where there are forks.

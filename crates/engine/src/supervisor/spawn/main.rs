@@ -17,6 +17,7 @@ use troupe_core::state::AgentState;
 use troupe_core::turn::{Step, next_step};
 
 use super::choice;
+use super::fork::held;
 use super::record::{keep, specs, writer};
 use super::revive::Revived;
 use super::scan::Scan;
@@ -117,6 +118,9 @@ pub(crate) async fn open_main(
             (header, resumed, kept.unwrap_or(rendered))
         }
     };
+    // Whoever names another agent has that one.
+    let is_same = def.name.eq_ignore_ascii_case(&header.definition);
+    let def = if is_same { held(def, &header) } else { def };
     let resumed = matches!(start, Start::Resume(_));
     let account = Account::new(None, config.limits);
     let drain = Inbox::open(journal, shared.paths.inbox(&me));

@@ -15,6 +15,8 @@ pub(super) struct Flow {
     stops: bool,
     /// `set -o pipefail` holds.
     pipefail: bool,
+    /// The line may have ended before, or be to end otherwise than its commands do.
+    ended: bool,
 }
 
 /// Where a command's exit code goes.
@@ -30,14 +32,14 @@ enum Code {
 
 impl Default for Flow {
     fn default() -> Self {
-        Self { passed_on: Code::On, stops: false, pipefail: false }
+        Self { passed_on: Code::On, stops: false, pipefail: false, ended: false }
     }
 }
 
 impl Flow {
     /// Whether the line's 0 is also this command's.
     pub(super) fn decides(self) -> bool {
-        self.passed_on != Code::Lost
+        self.passed_on != Code::Lost && !self.ended
     }
 
     /// The same for a command whose exit code nobody looks at.
@@ -80,13 +82,41 @@ impl Flow {
         }
     }
 
+    /// Takes in that what follows a command may not run.
+    pub(super) fn pass(&mut self, part: &Simple) {
+        self.ended |= may_end(part);
+    }
+
     /// What holds where it is not known whether what changed it ran.
     fn either(self, before: Self) -> Self {
         Self {
             stops: self.stops && before.stops,
             pipefail: self.pipefail && before.pipefail,
+            ended: self.ended || before.ended,
             passed_on: before.passed_on,
         }
+    }
+}
+
+/// Whether the line may end with 0 at this command, whatever follows it, or by what it sets.
+fn may_end(part: &Simple) -> bool {
+    let texts = part.texts();
+    let around = texts.iter().take_while(|word| matches!(**word, "command" | "builtin" | "time")).count();
+    match &texts[around..] {
+        // A line that ends with 0 did not end here.
+        ["exit" | "return", code] => !code.parse::<u8>().is_ok_and(|code| code > 0),
+        ["exit" | "return", ..] => true,
+        // Without a program it only moves the streams.
+        ["exec", rest @ ..] => !rest.is_empty(),
+        ["trap", action, ..] => !matches!(*action, "" | "-" | "-p" | "-l"),
+        ["eval", rest @ ..] => {
+            rest.iter().any(|text| ["exit", "return", "exec", "trap"].iter().any(|word| text.contains(word)))
+        }
+        ["set", rest @ ..] => rest.iter().any(|word| {
+            let letters = word.strip_prefix('-').unwrap_or_default();
+            letters.contains(['n', 't']) || matches!(*word, "noexec" | "onecmd")
+        }),
+        _ => false,
     }
 }
 

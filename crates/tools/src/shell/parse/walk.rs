@@ -279,6 +279,8 @@ impl<'t> Walk<'t> {
         if or || followed("pipeline") {
             self.flow = flow.lost();
         }
+        let mut flow = flow;
+        flow.pass(&part);
         self.push(part);
         self.flow = flow;
         for node in inner {
