@@ -370,10 +370,15 @@ impl Actor {
             // The end of the last run stands there already; a session that closes adds no other.
             return self.envelope(EndReason::Cancelled, None);
         }
-        if is_cut(&self.shared, &JobId::new(self.me().as_str())) {
+        if is_cut(&self.shared, &self.row, &JobId::new(self.me().as_str())) {
             self.stop_jobs().await;
             return self.envelope(EndReason::Cancelled, None);
         }
+        self.end_stopped().await
+    }
+
+    /// Ends the run of an agent that was stopped: what is open is answered, and the end recorded.
+    pub(crate) async fn end_stopped(&mut self) -> Envelope {
         for call in self.transcript().open_calls() {
             if let Err(error) = self.answer(&call.id, CANCELLED).await {
                 return self.unwritten(&error);

@@ -110,7 +110,7 @@ async fn a_paused_agent_can_be_stopped_alone() {
     session.send(&w, Input::Pause).await.unwrap();
     model.release("work");
     phase(&mut events, &w, Phase::Paused).await;
-    assert!(session.stop_job(&w.as_str().into()));
+    assert!(session.stop_job(&w.as_str().into()).await);
     assert_eq!(ended(&mut events).await.text, "main done");
     let mut told = results(&entries_of(&session, &AgentId::main()).await);
     told.sort();

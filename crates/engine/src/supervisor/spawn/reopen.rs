@@ -35,7 +35,7 @@ pub(crate) enum ReopenError {
 }
 
 /// Rebuilds an agent below another; it has the same id, and goes on where its transcript stands. It is in no registry
-/// yet: [`super::launch`] sets it to work.
+/// yet: [`super::launch`] sets it to work. The inbox of one that the person stopped is marked so.
 pub(super) async fn reopen(
     shared: &Arc<Shared>,
     agent: &AgentId,
@@ -67,6 +67,9 @@ pub(super) async fn reopen(
     account.begin(above.as_ref().and_then(|row| row.account.deadline()));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
     drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
+    if drain.inbox.is_stopped().await.map_err(StoreError::from)? {
+        drain.inbox.mark_stopped();
+    }
     let writer = writer(shared, &header).resume(transcript, seq, told);
     super::child::link_output(shared, &header.agent);
     let row =
