@@ -166,6 +166,31 @@ async fn what_an_agent_did_not_read_before_it_was_stopped_is_told_to_the_next_ab
     close(session).await;
 }
 
+// proves: B3, X1, X3, F030
+#[tokio::test]
+async fn what_an_agent_had_no_turn_left_for_is_told_to_the_next_above() {
+    let (mut world, model) = World::playing(BELOW);
+    world.defs.iter_mut().find(|def| def.name == "general-purpose").unwrap().limits.turns = Some(2);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    let (lead, below) = (job_started(&mut events).await, job_started(&mut events).await);
+    model.reached("lead").await;
+    model.release("go");
+    job_ended(&mut events).await;
+    let lead_agent = AgentId::new(lead.as_str());
+    eventually("the notice waits", || async { session.waiting(&lead_agent).len() == 1 }).await;
+    model.release("lead");
+    while notices(&entries(&session).await).len() < 2 {
+        ended(&mut events).await;
+    }
+    let told = notices(&entries(&session).await);
+    let of = |job: &JobId| told.iter().find(|(of, _)| of == job).map(|(_, text)| text.as_str()).unwrap();
+    assert!(of(&lead).contains("maximum number of turns (2)"), "{told:?}");
+    assert!(of(&below).contains("found it"), "{told:?}");
+    close(session).await;
+}
+
 // proves: B5, B12, F034
 #[tokio::test]
 async fn all_can_be_stopped_and_each_hands_over_what_it_has() {

@@ -199,10 +199,10 @@ fn an_interrupted_agent_hands_over_what_it_has_and_can_be_taken_up_again() {
     assert!(right.contains("half of the right") && right.contains("interrupted"), "{right}");
     assert!(host.report("left").contains("the whole left"));
     // It knows what it did: a steer takes it up again, in the background.
-    let steered = host
-        .ask("agent_steer", json!({"agent_id": east, "message": [{"type": "text", "text": "go on then"}]}));
-    assert_eq!(steered.unwrap()["delivery"], "resumed");
+    let words = json!({"agent_id": east, "message": [{"type": "text", "text": "go on then"}], "uuid": "u8"});
+    assert_eq!(host.ask("agent_steer", words.clone()).unwrap()["delivery"], "resumed");
     host.until_notified(&east, "completed");
+    assert_eq!(host.ask("agent_steer", words).unwrap()["delivery"], "read", "they begin nothing again");
     assert_eq!(host.until_result(), "heard");
     assert_eq!(host.end().code, Some(0));
 }
