@@ -94,6 +94,7 @@ pub(crate) async fn open_main(
                 fork: None,
                 writes: def.writes,
                 verdict: def.verdict,
+                limits: def.limits,
                 team: None,
                 version: config.version.clone(),
             };
@@ -208,6 +209,7 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        limits: troupe_core::budget::Limits::default(),
         team: None,
         version: shared.config.version.clone(),
     }

@@ -15,7 +15,7 @@ use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
 use super::books::{Books, account_of};
-use super::fork::definition_of;
+use super::fork::{definition_of, gone};
 use super::mode;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
@@ -104,12 +104,10 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
         return def;
     }
     let names = kept.map(|kept| kept.tools.iter().map(|tool| tool.name.to_string()).collect());
+    let gone = gone(header);
     Arc::new(AgentDef {
-        name: header.definition.clone(),
         prompt: kept.map(|kept| text_of(&kept.system)).unwrap_or_default(),
-        tools: Filter { only: names, ..Filter::default() },
-        writes: header.writes,
-        verdict: header.verdict,
-        ..AgentDef::default()
+        tools: Filter { only: Some(names.unwrap_or_default()), ..gone.tools },
+        ..gone
     })
 }
