@@ -18,8 +18,8 @@ use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::faults::DyingJournal;
 use troupe_testkit::reading::{
-    call_started, close, ends, entries, entries_of, eventually, is_at_rest, job_started, notices, until,
-    until_waiting,
+    call_started, close, ends, entries, entries_of, eventually, is_at_rest, job_started, notices, results,
+    until, until_waiting,
 };
 use troupe_testkit::world::{World, ended, say, session, turn};
 
@@ -217,6 +217,15 @@ async fn all_can_be_stopped_and_each_hands_over_what_it_has() {
     close(session).await;
 }
 
+/// Whether an inbox says that the person stopped its agent.
+async fn is_stopped(world: &World, agent: &JobId) -> bool {
+    let inbox = Key::new(format!("projects/-ws/{}/inbox/{agent}", session())).unwrap();
+    let found = world.journal.read(&inbox, 0).await.unwrap();
+    let says =
+        |found: &Found| matches!(found, Found::Record(_, Record(lines)) if lines[0].contains_key("stopped"));
+    found.iter().any(says)
+}
+
 /// What the one who stops an agent below the main one knows.
 #[derive(Default)]
 struct Stop {
@@ -250,11 +259,7 @@ impl Stop {
     /// Whether it is on record; it is when it was answered.
     async fn is_recorded(&self, world: &World) -> bool {
         let Some((lead, _)) = self.agents.get() else { return false };
-        let inbox = Key::new(format!("projects/-ws/{}/inbox/{lead}", session())).unwrap();
-        let found = world.journal.read(&inbox, 0).await.unwrap();
-        let recorded = found.iter().any(
-            |found| matches!(found, Found::Record(_, Record(lines)) if lines[0].contains_key("stopped")),
-        );
+        let recorded = is_stopped(world, lead).await;
         assert!(recorded || self.answered.get().is_none());
         recorded
     }
@@ -307,6 +312,50 @@ async fn who_was_stopped_stays_so_and_what_it_had_not_read_is_told_wherever_the_
             stop.check(&session, appends, recorded).await;
             close(session).await;
         }
+        if whole {
+            break;
+        }
+    }
+    assert!(whole, "the sweep came to its end");
+}
+
+// proves: B7, X9, F019
+#[tokio::test]
+async fn a_call_that_waits_for_who_was_stopped_hears_so_wherever_the_program_dies() {
+    let mut whole = false;
+    for appends in 1..200 {
+        let (world, model) = World::playing(
+            "agent main\nreply\n  call Agent description=look prompt=look\nreply \"went on\"\n\
+             agent general-purpose\nreply\n  gate go\n  text \"found it\"\n",
+        );
+        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let child = OnceLock::new();
+        let played = async {
+            let session = world.open_on(Arc::clone(&journal) as _, Start::New(session())).await;
+            let mut events = session.subscribe(false);
+            say(&session, 0, "go").await;
+            let job = job_started(&mut events).await;
+            child.set(job.clone()).unwrap();
+            model.reached("go").await;
+            assert!(session.stop_job(&job).await);
+            assert_eq!(ended(&mut events).await.text, "went on");
+            close(session).await;
+        };
+        whole = tokio::select! {
+            biased;
+            () = played => true,
+            () = journal.died() => false,
+        };
+        let Some(job) = child.get() else { continue };
+        let recorded = is_stopped(&world, job).await;
+        model.release("go");
+        let session = world.resume().await;
+        eventually("it is at rest", || is_at_rest(&session)).await;
+        let told = results(&entries(&session).await);
+        assert_eq!(told.len(), 1, "after {appends}: {told:?}");
+        assert_eq!(told[0].contains("found it"), !recorded, "after {appends}: {told:?}");
+        assert_eq!(ends(&entries_of(&session, &AgentId::new(job.as_str())).await), 1);
+        close(session).await;
         if whole {
             break;
         }
