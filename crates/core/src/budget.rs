@@ -1,5 +1,6 @@
 //! Limits of a run, and what is left of them.
 
+use crate::outcome::EndReason;
 use serde::{Deserialize, Serialize};
 
 /// Limits of one agent; none where absent. A child never gets more than is left of its parent's.
@@ -17,6 +18,11 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The tighter of both, limit by limit.
     #[must_use]
     pub fn tighter(self, other: Self) -> Self {
@@ -65,4 +71,19 @@ impl Left {
         context_full: false,
         jobs_running: false,
     };
+
+    /// The limit that leaves no room for a request, if there is one.
+    pub fn reached(&self) -> Option<EndReason> {
+        if self.time_over {
+            Some(EndReason::MaxTime)
+        } else if self.cost_spent {
+            Some(EndReason::MaxCost)
+        } else if self.tokens_spent {
+            Some(EndReason::MaxTokens)
+        } else if self.no_progress {
+            Some(EndReason::NoProgress)
+        } else {
+            (self.turns == Some(0)).then_some(EndReason::MaxTurns)
+        }
+    }
 }

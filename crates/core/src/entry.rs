@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::agent_list::Listed;
 use crate::block::Blocks;
+use crate::budget::Limits;
 use crate::def::{Effort, Writes};
 use crate::ids::{AgentId, CallId, EntryId, InputId, JobId, MessageId, SessionId};
 use crate::outcome::Envelope;
@@ -151,6 +152,9 @@ pub struct Header {
     /// Whether its report ends with a verdict.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verdict: bool,
+    /// The limits of its definition, for when that is gone.
+    #[serde(default, skip_serializing_if = "Limits::is_none")]
+    pub limits: Limits,
     /// The team that it is a member of, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,

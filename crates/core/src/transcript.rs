@@ -250,6 +250,14 @@ impl Transcript {
         self.causes.contains(cause)
     }
 
+    /// Whether a whole reply stands after an input.
+    pub fn has_answered(&self, cause: &InputId) -> bool {
+        let is_it =
+            |entry: &Arc<Entry>| matches!(&entry.body, Body::User { cause: Some(of), .. } if of == cause);
+        let read = self.entries.iter().rposition(is_it);
+        read.is_some_and(|read| self.last_reply.is_some_and(|reply| reply > read))
+    }
+
     /// Whether a call of this id is known.
     pub fn has_call(&self, call: &CallId) -> bool {
         self.calls.contains_key(call) || self.inherited.as_ref().is_some_and(|before| before.has_call(call))
@@ -305,6 +313,11 @@ impl Transcript {
     /// Whole replies since the prompt that began the turn.
     pub fn turn_replies(&self) -> u32 {
         self.turn_replies
+    }
+
+    /// Whether the next prompt begins a turn.
+    pub fn is_turn_over(&self) -> bool {
+        self.turn_over
     }
 
     /// The last whole reply.

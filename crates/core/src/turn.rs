@@ -41,16 +41,8 @@ pub fn next_step(transcript: &Transcript, left: &Left) -> Step {
     }
     match demand(transcript) {
         Demand::Answer => {
-            if left.time_over {
-                Step::Yield(EndReason::MaxTime)
-            } else if left.cost_spent {
-                Step::Yield(EndReason::MaxCost)
-            } else if left.tokens_spent {
-                Step::Yield(EndReason::MaxTokens)
-            } else if left.no_progress {
-                Step::Yield(EndReason::NoProgress)
-            } else if left.turns == Some(0) {
-                Step::Yield(EndReason::MaxTurns)
+            if let Some(limit) = left.reached() {
+                Step::Yield(limit)
             } else if let Some(cut) = left.context_full.then(|| compact::plan(transcript)).flatten() {
                 Step::Compact(cut)
             } else {

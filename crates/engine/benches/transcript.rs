@@ -69,6 +69,7 @@ fn header() -> Header {
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        limits: troupe_core::budget::Limits::default(),
         team: None,
         version: "0.0.0".to_owned(),
     }

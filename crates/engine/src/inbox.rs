@@ -62,6 +62,15 @@ struct Queue {
     stopped: bool,
 }
 
+/// What an inbox holds on disk, read or not.
+#[derive(Default)]
+pub(crate) struct Kept {
+    /// The ids of all that ever came.
+    pub(crate) came: Vec<InputId>,
+    /// What was not withdrawn.
+    pub(crate) waiting: Vec<Prompt>,
+}
+
 /// The agent's side.
 pub(crate) struct Drain {
     pub(crate) inbox: Arc<Inbox>,
@@ -229,15 +238,23 @@ impl Inbox {
         Ok(())
     }
 
-    /// The ids of all that ever came into an inbox.
-    pub(crate) async fn came(journal: &dyn Journal, key: &Key) -> Result<Vec<InputId>, JournalError> {
-        let found = journal.read(key, 0).await?;
-        let lines = found.into_iter().filter_map(|found| match found {
-            Found::Record(_, Record(lines)) => Some(lines),
-            _ => None,
-        });
-        let id = |line: Map<String, Value>| Some(InputId::new(line.get("prompt")?.get("id")?.as_str()?));
-        Ok(lines.flatten().filter_map(id).collect())
+    /// What an inbox holds on disk.
+    pub(crate) async fn kept(journal: &dyn Journal, key: &Key) -> Result<Kept, JournalError> {
+        let mut kept = Kept::default();
+        for found in journal.read(key, 0).await? {
+            let Found::Record(_, Record(lines)) = found else { continue };
+            for mut line in lines {
+                if let Some(prompt) =
+                    line.remove("prompt").and_then(|value| serde_json::from_value::<Prompt>(value).ok())
+                {
+                    kept.came.push(prompt.id.clone());
+                    kept.waiting.push(prompt);
+                } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
+                    kept.waiting.retain(|prompt| prompt.id.as_str() != id);
+                }
+            }
+        }
+        Ok(kept)
     }
 
     /// Waits until something may have come.
@@ -259,22 +276,7 @@ impl Drain {
         transcript: &Transcript,
         told: &HashSet<InputId>,
     ) -> Result<Vec<InputId>, JournalError> {
-        let mut waiting: Vec<Prompt> = Vec::new();
-        let mut all = Vec::new();
-        for found in self.inbox.journal.read(&self.inbox.key, 0).await? {
-            let Found::Record(_, Record(lines)) = found else { continue };
-            for mut line in lines {
-                if let Some(prompt) =
-                    line.remove("prompt").and_then(|value| serde_json::from_value(value).ok())
-                {
-                    let prompt: Prompt = prompt;
-                    all.push(prompt.id.clone());
-                    waiting.push(prompt);
-                } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
-                    waiting.retain(|prompt| prompt.id.as_str() != id);
-                }
-            }
-        }
+        let Kept { came, waiting } = Inbox::kept(&*self.inbox.journal, &self.inbox.key).await?;
         for prompt in waiting {
             let mut queue = self.inbox.queue();
             let known = transcript.has_read(&prompt.id) || told.contains(&prompt.id);
@@ -282,7 +284,7 @@ impl Drain {
                 self.inbox.put(&mut queue, prompt);
             }
         }
-        Ok(all)
+        Ok(came)
     }
 
     /// Takes what may be read now. In mid-turn that is what can't wait until the turn's end; else everything

@@ -157,7 +157,7 @@ async fn a_stop_that_meets_an_end_gives_one_of_the_two_in_a_thousand_races() {
         let jobs = session.background_jobs();
         let stops = async {
             for job in &jobs {
-                session.stop_job(&job.id);
+                session.stop_job(&job.id).await;
                 tokio::task::yield_now().await;
             }
         };

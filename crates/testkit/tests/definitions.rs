@@ -17,6 +17,7 @@ use troupe_engine::Session;
 use troupe_engine::bus::{Heard, Subscription};
 use troupe_engine::session::ListedIn;
 use troupe_models::script::ScriptModel;
+use troupe_testkit::reading::{self, close, entries_of, eventually, is_at_rest, notices, until};
 use troupe_testkit::recorder::Recorder;
 use troupe_testkit::world::{World, turn};
 
@@ -393,4 +394,57 @@ async fn a_session_begun_as_one_that_checks_stays_held_where_another_has_its_nam
         let is_checked = end.remarks.iter().any(|remark| remark.contains("without a verdict"));
         assert_eq!(is_checked, holds, "{name}: {:?}", end.remarks);
     }
+}
+
+// proves: A9, B3, X3
+#[tokio::test]
+async fn who_goes_on_without_its_definition_starts_nobody_and_keeps_its_limits() {
+    let (mut world, model) = World::playing(
+        "agent main\nreply\n  call Agent subagent_type=narrow description=d prompt=lead run_in_background=true\n\
+         reply \"started\"\nreply \"noted\"\nreply \"noted\"\nreply \"noted\"\n\
+         agent narrow\nreply\n  call Agent subagent_type=scene description=d prompt=below run_in_background=true\n\
+         reply\n  gate lead\n  call Agent subagent_type=Explore description=d prompt=look\n  call Agent subagent_type=fork description=d prompt=split\n\
+         reply\n  call Glob pattern=\"1*\"\nreply \"never\"\n\
+         agent scene\nreply\n  gate below\n  call Agent subagent_type=Explore description=d prompt=look\n  call Agent subagent_type=fork description=d prompt=split\n\
+         reply \"tried\"\n\
+         agent Explore\nreply \"explored\"\nagent fork\nreply \"forked\"\n",
+    );
+    world.config.forks.enabled = true;
+    let types =
+        "---\nname: narrow\ndescription: d\ntools: Agent(scene, Explore), Glob\nmaxTurns: 3\n---\nDo it.";
+    let file = world.write(".troupe/agents/narrow.md", types);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    turn(&session, 0, "go").await;
+    let lead = opened_as(&mut events, "narrow").await;
+    let below = opened_as(&mut events, "scene").await;
+    model.reached("lead").await;
+    model.reached("below").await;
+    close(session).await;
+    std::fs::remove_file(file).unwrap();
+    model.release("lead");
+    model.release("below");
+    let session = world.resume().await;
+    eventually("all have ended", || async {
+        session.background_jobs().is_empty() && is_at_rest(&session).await
+    })
+    .await;
+    for (agent, calls) in [(&lead, 4), (&below, 2)] {
+        let said = reading::results(&entries_of(&session, agent).await);
+        let refused = said.iter().filter(|text| text.contains("can't be started from here"));
+        assert_eq!((said.len(), refused.count()), (calls, 2), "{said:?}");
+    }
+    let told = notices(&reading::entries(&session).await);
+    let of_lead = told.iter().find(|(of, _)| of.as_str() == lead.as_str()).unwrap();
+    assert!(of_lead.1.contains("maximum number of turns (3)"), "{told:?}");
+    close(session).await;
+}
+
+/// Waits for the next agent of this type that is opened.
+async fn opened_as(events: &mut Subscription, definition: &str) -> AgentId {
+    until(events, |_, kind| match kind {
+        EventKind::Opened(header) if header.definition == definition => Some(header.agent.clone()),
+        _ => None,
+    })
+    .await
 }

@@ -60,7 +60,7 @@ async fn ending_one_of_ten_loses_nothing_of_the_nine_and_hands_over_what_it_had(
         model.reached(&format!("g{n}")).await;
     }
     let job = agents[ENDED].as_str().into();
-    assert!(session.stop_job(&job));
+    assert!(session.stop_job(&job).await);
     session.job(&job).unwrap().ended().await;
     let left: BTreeSet<AgentId> =
         session.background_jobs().into_iter().map(|job| AgentId::new(job.id.as_str())).collect();

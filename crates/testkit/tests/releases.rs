@@ -103,11 +103,11 @@ async fn play(session: &Session, puppet: &Puppet, agent: &AgentId, held: Held, e
             // It ends when what it has started has.
             let own = |job: &troupe_core::ports::supervisor::Job| job.owner == *agent;
             for job in session.background_jobs().into_iter().filter(own) {
-                session.stop_job(&job.id);
+                session.stop_job(&job.id).await;
             }
         }
         End::Error => puppet.reply(agent, "error 400 \"bad request\""),
-        End::Stop => assert!(session.stop_job(&JobId::new(agent.as_str()))),
+        End::Stop => assert!(session.stop_job(&JobId::new(agent.as_str())).await),
         End::Limit => {
             for turn in 1..TURNS {
                 puppet.reply(agent, &format!("call Glob pattern=\"{turn}*\""));

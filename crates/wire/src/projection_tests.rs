@@ -44,6 +44,7 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        limits: troupe_core::budget::Limits::default(),
         team: None,
         version: "0".into(),
     })

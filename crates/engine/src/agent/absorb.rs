@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use troupe_core::block::Block;
+use troupe_core::budget::Left;
 use troupe_core::def::Source;
 use troupe_core::entry::{Body, Origin, Setting};
 use troupe_core::event::Phase;
+use troupe_core::outcome::EndReason;
 use troupe_core::turn::{Step, next_step};
 
 use super::actor::{Actor, CompactWish, Halt};
@@ -19,6 +21,9 @@ impl Actor {
     /// and what is urgent has them let go.
     pub(super) async fn absorb(&mut self) -> Result<(), Halt> {
         if self.drain.is_empty() || !self.transcript().open_calls().is_empty() {
+            return Ok(());
+        }
+        if self.reads_no_more(&self.left()).is_some() {
             return Ok(());
         }
         if self.row.header.team.is_some() {
@@ -58,6 +63,18 @@ impl Actor {
             self.say_read(&read);
         }
         Ok(())
+    }
+
+    /// The limit for which an agent of one run reads nothing more: no request would follow. What waits stays where it is,
+    /// for a later run, and the end says how much that was.
+    pub(super) fn reads_no_more(&self, left: &Left) -> Option<EndReason> {
+        left.reached().filter(|_| !self.row.header.resident)
+    }
+
+    /// Whether something waits that begins a turn and could be read now.
+    pub(super) fn is_asked(&self) -> bool {
+        self.transcript().open_calls().is_empty()
+            && self.drain.inbox.list().iter().any(|prompt| prompt.starts_turn)
     }
 
     /// What a main agent's definition puts before the person's first prompt.

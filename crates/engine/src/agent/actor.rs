@@ -199,7 +199,13 @@ impl Actor {
         }
         self.look_for_progress().await?;
         let left = self.left();
-        match next_step(self.transcript(), &left) {
+        let limit = self.reads_no_more(&left);
+        let step = match &limit {
+            // What waits would have to be answered.
+            Some(limit) if self.is_asked() => Step::Yield(limit.clone()),
+            _ => next_step(self.transcript(), &left),
+        };
+        match step {
             Step::Sample => {
                 if !self.hold_slot().await? {
                     return Ok(Next::Go);
@@ -241,7 +247,7 @@ impl Actor {
             Step::Yield(EndReason::Done) if self.owes_report(&left) => self.ask_for_report().await?,
             // What came in the last moment is read first.
             Step::Yield(_) | Step::Done
-                if !self.row.header.resident && !self.drain.inbox.close_if_empty() => {}
+                if !self.row.header.resident && limit.is_none() && !self.drain.inbox.close_if_empty() => {}
             Step::Yield(reason) if self.run.is_some() || !self.row.header.resident => {
                 return Ok(Next::Ended(self.end_at_limit(reason)));
             }
@@ -256,8 +262,10 @@ impl Actor {
         let limits = self.row.account.limits();
         let transcript = self.transcript();
         let one_shot = !self.row.header.resident;
+        // What comes after the end of a turn has a turn of its own.
+        let replies = if transcript.is_turn_over() { 0 } else { transcript.turn_replies() };
         Left {
-            turns: limits.turns.map(|turns| turns.saturating_sub(transcript.turn_replies())),
+            turns: limits.turns.map(|turns| turns.saturating_sub(replies)),
             tokens_spent: self.row.account.over_tokens().is_some(),
             cost_spent: self.row.account.over_cost().is_some(),
             time_over: self.row.account.time_over(),
@@ -370,10 +378,15 @@ impl Actor {
             // The end of the last run stands there already; a session that closes adds no other.
             return self.envelope(EndReason::Cancelled, None);
         }
-        if is_cut(&self.shared, &JobId::new(self.me().as_str())) {
+        if is_cut(&self.shared, &self.row, &JobId::new(self.me().as_str())) {
             self.stop_jobs().await;
             return self.envelope(EndReason::Cancelled, None);
         }
+        self.end_stopped().await
+    }
+
+    /// Ends the run of an agent that was stopped: what is open is answered, and the end recorded.
+    pub(crate) async fn end_stopped(&mut self) -> Envelope {
         for call in self.transcript().open_calls() {
             if let Err(error) = self.answer(&call.id, CANCELLED).await {
                 return self.unwritten(&error);

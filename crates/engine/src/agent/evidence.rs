@@ -82,6 +82,25 @@ impl Actor {
         })
     }
 
+    /// What its owner is to know of messages that waited when an agent of one run ended, or that no reply came to.
+    pub(super) fn unanswered_remark(&self) -> Option<String> {
+        if self.row.header.resident {
+            return None;
+        }
+        let is_message = |from: &Origin| matches!(from, Origin::Human | Origin::Agent(_));
+        let waiting = self.drain.inbox.list().iter().filter(|prompt| is_message(&prompt.from)).count();
+        let read = self.transcript().since_reply().iter().filter(|entry| match &entry.body {
+            // What it was started with has no cause.
+            Body::User { from, cause: Some(_), .. } => is_message(from),
+            _ => false,
+        });
+        match waiting + read.count() {
+            0 => None,
+            1 => Some("a message to it was not answered before it ended".to_owned()),
+            count => Some(format!("{count} messages to it were not answered before it ended")),
+        }
+    }
+
     /// The limit for which a closing report was asked for in this run.
     fn wraps_up(&self) -> Option<EndReason> {
         let limits = [EndReason::MaxTokens, EndReason::MaxCost, EndReason::MaxTurns];

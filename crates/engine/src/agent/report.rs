@@ -127,6 +127,7 @@ impl Actor {
             Vec::new()
         };
         remarks.extend(self.wrap_up_remark(&reason));
+        remarks.extend(self.unanswered_remark());
         Envelope {
             ending,
             error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),

@@ -1,19 +1,22 @@
 //! A session's jobs, as a frontend sees and stops them.
 
+use futures_util::future::join_all;
 use troupe_core::ids::{AgentId, CallId, EntryId, JobId};
 use troupe_core::job::JobState;
 use troupe_core::ports::supervisor::Job;
 use troupe_core::progress::Progress;
 
 use super::{Listed, Session};
+use crate::supervisor::Shared;
 
 impl Session {
-    /// Asks a running job of any agent to end; whether there was one.
-    pub fn stop_job(&self, job: &JobId) -> bool {
+    /// Asks a running job of any agent to end; whether there was one. That the person stopped an agent is durable when
+    /// this answers: no later process has it go on.
+    pub async fn stop_job(&self, job: &JobId) -> bool {
         let agent = self.shared.row(&AgentId::new(job.as_str())).filter(|row| !row.header.agent.is_main());
         let stopped = self.shared.jobs.stop(job);
         if let Some(row) = agent.filter(|_| stopped) {
-            self.shared.mark_stopped(&row);
+            Shared::record_stop(&row).await;
         }
         stopped
     }
@@ -24,9 +27,10 @@ impl Session {
     }
 
     /// Ends all running jobs; how many there were.
-    pub fn stop_all(&self) -> usize {
+    pub async fn stop_all(&self) -> usize {
         let jobs = self.shared.jobs.list();
-        jobs.iter().filter(|listed| self.stop_job(&listed.job.id)).count()
+        let stops = join_all(jobs.iter().map(|listed| self.stop_job(&listed.job.id))).await;
+        stops.into_iter().filter(|stopped| *stopped).count()
     }
 
     /// Has the call that waits for a job let go of it: the job goes on in the background, and its owner is told of its

@@ -6,7 +6,8 @@ use troupe_core::input::Prompt;
 
 use super::{Member, ResumeError, SendError, Session};
 use crate::inbox::InboxError;
-use crate::supervisor::{mail, spawn};
+use crate::supervisor::mail;
+use crate::supervisor::spawn::{self, Resumed};
 
 /// Tries to reach an agent that ends or begins at the same time.
 const TRIES: usize = 3;
@@ -30,6 +31,8 @@ pub enum Steered {
     Queued,
     /// It had ended, and goes on with them in the background.
     Resumed,
+    /// They had come before: it answered them, and has ended since. Nothing runs.
+    Read,
 }
 
 /// Why words did not reach an agent.
@@ -66,8 +69,11 @@ impl Session {
     ///
     /// # Errors
     /// See [`ResumeError`]; the prompt was not taken then.
-    pub async fn resume_agent(&self, agent: &AgentId, prompt: Prompt) -> Result<(), ResumeError> {
-        spawn::resume_by_person(&self.shared, agent, prompt).await
+    pub async fn resume_agent(&self, agent: &AgentId, prompt: Prompt) -> Result<Steered, ResumeError> {
+        spawn::resume_by_person(&self.shared, agent, prompt).await.map(|resumed| match resumed {
+            Resumed::Runs(_) => Steered::Resumed,
+            Resumed::HadRead => Steered::Read,
+        })
     }
 
     /// The agent below the main one that a word means: its id, or the name of one that is at work, the newest of
@@ -103,7 +109,7 @@ impl Session {
                 Err(_) => {
                     mail::retired(&self.shared, &ended).await;
                     match self.resume_agent(&ended, prompt.clone()).await {
-                        Ok(()) => return Ok(Steered::Resumed),
+                        Ok(steered) => return Ok(steered),
                         Err(ResumeError::Alive(_)) => continue,
                         Err(error) => return Err(error.into()),
                     }

@@ -27,6 +27,7 @@ fn header(id: &str, parent: Option<&str>, name: Option<&str>) -> Arc<Header> {
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        limits: troupe_core::budget::Limits::default(),
         team: None,
         version: "0".into(),
     })

@@ -15,7 +15,7 @@ use troupe_core::ports::supervisor::{Job, JobNews};
 
 use super::jobs::Untold;
 use super::{Row, Shared};
-use crate::inbox::InboxError;
+use crate::inbox::{Inbox, InboxError};
 
 /// Most characters of a title or an error in a notice.
 const CAP: usize = 2_000;
@@ -148,15 +148,19 @@ pub(crate) fn is_known(shared: &Shared, owner: &Row, job: &JobId, run: u32) {
 /// Hands on what an agent that has ended did not read of its jobs.
 pub(super) async fn hand_on(shared: &Arc<Shared>, row: &Row) {
     for prompt in row.inbox.list() {
-        if let Origin::Job(job) = &prompt.from {
-            let job = job.clone();
-            let id = prompt.id.clone();
-            deliver(shared, &job, row.header.agent.clone(), prompt).await;
-            // One that is taken up again does not read it too.
-            if let Err(error) = row.inbox.withdraw(&id).await {
-                tracing::warn!(%error, %id, "a notice was handed on, and may be told once more");
-            }
-        }
+        hand_on_one(shared, &row.header.agent, &row.inbox, prompt).await;
+    }
+}
+
+/// The same for one prompt that waits in an ended agent's inbox.
+pub(super) async fn hand_on_one(shared: &Arc<Shared>, agent: &AgentId, inbox: &Inbox, prompt: Prompt) {
+    let Origin::Job(job) = prompt.from.clone() else { return };
+    let id = prompt.id.clone();
+    deliver(shared, &job, agent.clone(), prompt).await;
+    // One that is taken up again does not read it too.
+    inbox.take_back(&id);
+    if let Err(error) = inbox.record_withdrawal(&id).await {
+        tracing::warn!(%error, %id, "a notice was handed on, and may be told once more");
     }
 }
 

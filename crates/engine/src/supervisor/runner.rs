@@ -80,7 +80,7 @@ pub(super) fn agent(
             parent.child_ended(&row.header.address, &envelope);
         }
         let Some(job) = job else { return };
-        if is_cut(shared, &job) {
+        if is_cut(shared, &row, &job) {
             // The person stopped the program, not the agent: the next process goes on with it.
             record(shared, &job, Outcome::Agent(Box::new(envelope)));
             return;
@@ -120,8 +120,9 @@ async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
 }
 
 /// Whether an agent stops only because the session closes, and no call waits for it: its run is cut, not ended.
-pub(crate) fn is_cut(shared: &Shared, job: &JobId) -> bool {
-    shared.token.is_cancelled() && shared.jobs.is_in_background(job)
+pub(crate) fn is_cut(shared: &Shared, row: &Row, job: &JobId) -> bool {
+    let stopped = row.inbox.is_marked_stopped();
+    shared.token.is_cancelled() && shared.jobs.is_in_background(job) && !stopped
 }
 
 /// Whose end is not recorded yet.

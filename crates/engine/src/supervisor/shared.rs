@@ -198,14 +198,12 @@ impl Shared {
     }
 
     /// Records that the person stopped an agent.
-    pub(crate) fn mark_stopped(&self, row: &Row) {
-        let (inbox, agent) = (Arc::clone(&row.inbox), row.header.agent.clone());
-        inbox.mark_stopped();
-        self.run(async move {
-            if let Err(error) = inbox.record_stop(true).await {
-                tracing::warn!(%error, %agent, "a later process will not know that the person stopped this agent");
-            }
-        });
+    pub(crate) async fn record_stop(row: &Row) {
+        row.inbox.mark_stopped();
+        if let Err(error) = row.inbox.record_stop(true).await {
+            let agent = &row.header.agent;
+            tracing::warn!(%error, %agent, "a later process will not know that the person stopped this agent");
+        }
     }
 
     /// Reserves a place among the session's agents; `false` at the ceiling, of which people are told once.

@@ -267,7 +267,7 @@ impl Play {
             }
             Op::EndTurn(name) => self.end_turn(name).await,
             Op::Stop(name) => {
-                session.stop_job(&JobId::new(self.id(name).as_str()));
+                session.stop_job(&JobId::new(self.id(name).as_str())).await;
                 self.ended(name).await;
             }
             Op::Message(name) => {

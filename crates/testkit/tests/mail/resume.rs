@@ -188,7 +188,7 @@ async fn what_the_person_stopped_only_the_person_takes_up_again() {
     main_says(&mut events, "started").await;
     model.reached("work").await;
     let mut said = session.subscribe(false);
-    assert!(session.stop_job(&one.as_str().into()));
+    assert!(session.stop_job(&one.as_str().into()).await);
     end_of(&mut said, &one).await;
     // What is typed to the main agent ends no other.
     main_says(&mut events, "refused").await;

@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::stage::{Ended, Stage, ended};
@@ -198,10 +199,10 @@ fn an_interrupted_agent_hands_over_what_it_has_and_can_be_taken_up_again() {
     assert!(right.contains("half of the right") && right.contains("interrupted"), "{right}");
     assert!(host.report("left").contains("the whole left"));
     // It knows what it did: a steer takes it up again, in the background.
-    let steered = host
-        .ask("agent_steer", json!({"agent_id": east, "message": [{"type": "text", "text": "go on then"}]}));
-    assert_eq!(steered.unwrap()["delivery"], "resumed");
+    let words = json!({"agent_id": east, "message": [{"type": "text", "text": "go on then"}], "uuid": "u8"});
+    assert_eq!(host.ask("agent_steer", words.clone()).unwrap()["delivery"], "resumed");
     host.until_notified(&east, "completed");
+    assert_eq!(host.ask("agent_steer", words).unwrap()["delivery"], "read", "they begin nothing again");
     assert_eq!(host.until_result(), "heard");
     assert_eq!(host.end().code, Some(0));
 }
@@ -305,4 +306,35 @@ fn an_agent_and_a_command_that_are_waited_for_go_on_in_the_background() {
     host.until_notified(task.as_str().unwrap(), "completed");
     assert_eq!(host.until_result(), "heard");
     assert_eq!(host.end().code, Some(0));
+}
+
+// proves: B3, B7, X9, F019
+#[test]
+fn who_was_stopped_does_not_go_on_in_the_next_process_however_this_one_ends() {
+    // The command outlasts what tells it to end, and so does the agent that waits for it.
+    let script = "agent main\nreply\n  call Agent description=left prompt=\"go left\" run_in_background=true\n\
+                  reply \"started\"\nreply \"heard\"\nreply \"heard\"\nreply \"heard\"\n\
+                  agent general-purpose\nreply\n  call Bash command=\"trap '' TERM; cat ../left\"\n\
+                  reply\n  call Bash command=\"touch ../acted\"\nreply \"more\"\n";
+    for signal in [Signal::KILL, Signal::TERM] {
+        let (stage, left, _) = staged();
+        let mut host = Host::start(&stage, script);
+        assert_eq!(host.until_result(), "started");
+        let west = host.at_work("left");
+        // The command stands at its pipe when somebody can open it for writing.
+        let writer = std::fs::File::create(&left).unwrap();
+        assert_eq!(host.ask("stop_task", json!({"task_id": west})), Ok(json!({})));
+        kill_process(Pid::from_child(&host.child), signal).unwrap();
+        host.end();
+        drop(writer);
+        let next = ["-p", "go on", "--continue", "--permission-mode", "bypassPermissions"];
+        let next = super::stage::end(stage.scripted(script).args(next).env("IS_SANDBOX", "1"));
+        assert_eq!(next.code, Some(0), "{signal:?}: {next:?}");
+        assert!(!stage.path("acted").exists(), "{signal:?}: it went on");
+        let files = std::fs::read_dir(stage.sessions().unwrap()).unwrap();
+        let main = files.map(|file| file.unwrap().path()).find(|path| path.is_file()).unwrap();
+        let main = std::fs::read_to_string(main).unwrap();
+        let told = main.lines().filter(|line| line.contains("<task-notification>")).collect::<Vec<_>>();
+        assert!(told.len() == 1 && told[0].contains("<status>stopped</status>"), "{signal:?}: {told:?}");
+    }
 }

@@ -64,6 +64,7 @@ impl Driver {
         let delivery = match steered {
             Steered::Queued => "queued",
             Steered::Resumed => "resumed",
+            Steered::Read => "read",
         };
         Ok(json!({"uuid": id, "delivery": delivery}))
     }

@@ -110,7 +110,7 @@ impl Driver {
             "set_permission_mode" => self.set_mode(text("mode")).await,
             "set_model" => self.set_model(text("model")).await,
             "stop_task" => match text("task_id") {
-                Some(id) if self.engine.stop_job(&JobId::new(id)) => Ok(json!({})),
+                Some(id) if self.engine.stop_job(&JobId::new(id)).await => Ok(json!({})),
                 Some(id) => Err(format!("there is no running task `{id}`")),
                 None => Err("`task_id` is missing".to_owned()),
             },

@@ -102,7 +102,7 @@ fn account_at(shared: &Shared, header: &Header, limits: Limits, deep: usize) -> 
     }
     let above = header.parent.as_ref().filter(|_| deep > 0).and_then(|above| shared.directory.known(above));
     let above = above.map(|above| {
-        let limits = definition_of(shared, &above.header).map_or_else(Limits::default, |def| def.limits);
+        let limits = definition_of(shared, &above.header).map_or(above.header.limits, |def| def.limits);
         account_at(shared, &above.header, limits, deep - 1)
     });
     // What was started by somebody unknown is the main agent's.

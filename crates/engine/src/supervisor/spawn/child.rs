@@ -117,6 +117,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         fork: offer.as_ref().map(|offer| offer.point.clone()),
         writes: def.writes,
         verdict: def.verdict,
+        limits: def.limits,
         team: None,
         version: shared.config.version.clone(),
     });

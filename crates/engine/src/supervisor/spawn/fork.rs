@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use troupe_core::def::AgentDef;
+use troupe_core::def::{AgentDef, Filter};
 use troupe_core::entry::{ForkPoint, Header};
 use troupe_core::fork::{FORK, Inherited};
 use troupe_core::ids::AgentId;
@@ -71,6 +71,22 @@ pub(super) fn held(def: Arc<AgentDef>, header: &Header) -> Arc<AgentDef> {
         return def;
     }
     Arc::new(AgentDef { writes, verdict, ..(*def).clone() })
+}
+
+/// In place of a definition that is gone: what its agent was held to, and leave to start nobody.
+pub(super) fn gone(header: &Header) -> AgentDef {
+    AgentDef {
+        name: header.definition.clone(),
+        tools: Filter {
+            agents: Some(Vec::new()),
+            without_agents: vec![FORK.to_owned()],
+            ..Filter::default()
+        },
+        limits: header.limits,
+        writes: header.writes,
+        verdict: header.verdict,
+        ..AgentDef::default()
+    }
 }
 
 /// Whether a call for this type, or for none, is for a fork where there are forks.

@@ -97,6 +97,7 @@ pub(crate) async fn open_main(
                 fork: None,
                 writes: def.writes,
                 verdict: def.verdict,
+                limits: def.limits,
                 team: None,
                 version: config.version.clone(),
             };
@@ -215,6 +216,7 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         fork: None,
         writes: troupe_core::def::Writes::default(),
         verdict: false,
+        limits: troupe_core::budget::Limits::default(),
         team: None,
         version: shared.config.version.clone(),
     }

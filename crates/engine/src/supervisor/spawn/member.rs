@@ -123,6 +123,7 @@ pub(crate) async fn open_member(
         fork: None,
         writes: def.writes,
         verdict: def.verdict,
+        limits: def.limits,
         team: Some(here.name().to_owned()),
         version: shared.config.version.clone(),
     });

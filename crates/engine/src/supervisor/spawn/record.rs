@@ -8,7 +8,7 @@ use troupe_core::entry::Header;
 use troupe_core::ports::tool::{Tool, ToolSpec};
 use troupe_core::starts::Starts;
 
-use super::fork::definition_of;
+use super::fork::{definition_of, gone};
 use crate::agent::agent_list;
 use crate::session::ListedIn;
 use crate::store::{Rendered, Writer};
@@ -48,7 +48,8 @@ pub(super) fn writer(shared: &Shared, header: &Header) -> Writer {
     Writer::new(journal, clock, key, header, shared.config.place.branch.clone())
 }
 
-/// Which types an agent may start: by its definition and those of all above it, ended ones too (A9).
+/// Which types an agent may start: by its definition and those of all above it, ended ones too (A9). Below one whose
+/// definition is gone, or of which nothing is known, it may start none.
 pub(super) fn starts_of(shared: &Shared, header: &Header, def: &AgentDef) -> Starts {
     let mut chain = Vec::new();
     let mut above = header.parent.clone();
@@ -60,8 +61,9 @@ pub(super) fn starts_of(shared: &Shared, header: &Header, def: &AgentDef) -> Sta
         chain.push(known.header);
     }
     let main = Starts::of(&shared.parts.defs.main).within(shared.config.pool.agents.as_deref());
+    let main = if above.is_some() { main.below(&gone(header)) } else { main };
     let below = chain.iter().rev().filter(|header| !header.agent.is_main());
-    let starts =
-        below.filter_map(|header| definition_of(shared, header)).fold(main, |starts, def| starts.below(&def));
-    starts.below(def)
+    let def_of =
+        |header: &Arc<Header>| definition_of(shared, header).unwrap_or_else(|| Arc::new(gone(header)));
+    below.map(def_of).fold(main, |starts, def| starts.below(&def)).below(def)
 }

@@ -15,7 +15,7 @@ use troupe_core::transcript::Transcript;
 use troupe_core::turn::{Step, next_step};
 
 use super::books::{Books, account_of};
-use super::fork::definition_of;
+use super::fork::{definition_of, gone};
 use super::mode;
 use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
@@ -35,7 +35,7 @@ pub(crate) enum ReopenError {
 }
 
 /// Rebuilds an agent below another; it has the same id, and goes on where its transcript stands. It is in no registry
-/// yet: [`super::launch`] sets it to work.
+/// yet: [`super::launch`] sets it to work. The inbox of one that the person stopped is marked so.
 pub(super) async fn reopen(
     shared: &Arc<Shared>,
     agent: &AgentId,
@@ -67,6 +67,9 @@ pub(super) async fn reopen(
     account.begin(above.as_ref().and_then(|row| row.account.deadline()));
     let drain = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&header.agent));
     drain.restore(&transcript, &told.notices).await.map_err(StoreError::from)?;
+    if drain.inbox.is_stopped().await.map_err(StoreError::from)? {
+        drain.inbox.mark_stopped();
+    }
     let writer = writer(shared, &header).resume(transcript, seq, told);
     super::child::link_output(shared, &header.agent);
     let row =
@@ -101,12 +104,10 @@ fn definition(shared: &Shared, header: &Header, kept: Option<&Rendered>) -> Arc<
         return def;
     }
     let names = kept.map(|kept| kept.tools.iter().map(|tool| tool.name.to_string()).collect());
+    let gone = gone(header);
     Arc::new(AgentDef {
-        name: header.definition.clone(),
         prompt: kept.map(|kept| text_of(&kept.system)).unwrap_or_default(),
-        tools: Filter { only: names, ..Filter::default() },
-        writes: header.writes,
-        verdict: header.verdict,
-        ..AgentDef::default()
+        tools: Filter { only: Some(names.unwrap_or_default()), ..gone.tools },
+        ..gone
     })
 }

@@ -44,12 +44,12 @@ pub(crate) struct Wake {
 pub(crate) enum Resumed {
     /// It runs, for so many times by now.
     Runs(u32),
-    /// It had read the prompt, and ended since.
+    /// It had read and answered the prompt, and ended since.
     HadRead,
 }
 
-/// Takes an ended agent up again. The prompt is durable in its inbox before this answers; after an error it is not
-/// there. The person may take up whom they stopped; a model may not, and no agents of one shot either.
+/// Takes an ended agent up again. The prompt is durable in its inbox, or in its transcript where a run had read it and
+/// ended without a reply, before this answers; after an error it is not there. The person may take up whom they stopped; a model may not, and no agents of one shot either.
 pub(crate) async fn resume(
     shared: &Arc<Shared>,
     agent: &AgentId,
@@ -64,7 +64,8 @@ pub(crate) async fn resume(
     }
     let loaded = load_child(shared, agent).await?;
     let ended = matches!(loaded.transcript.entries().last().map(|last| &last.body), Some(Body::Closed(_)));
-    if ended && loaded.transcript.has_read(&wake.prompt.id) {
+    let had_read = ended && loaded.transcript.has_read(&wake.prompt.id);
+    if had_read && loaded.transcript.has_answered(&wake.prompt.id) {
         return Ok(Resumed::HadRead);
     }
     let parent = nearest(shared, &loaded.header).ok_or(ResumeError::Ending)?;
@@ -122,10 +123,17 @@ pub(crate) async fn resume(
     if stopped {
         inbox.record_stop(false).await.map_err(StoreError::from)?;
     }
-    inbox.send(wake.prompt).await.map_err(|error| match error {
-        InboxError::Store(error) => StoreError::from(error).into(),
-        InboxError::Full | InboxError::Gone => ResumeError::Busy(agent.clone()),
-    })?;
+    if had_read {
+        // What was read before would begin nothing: it is said again.
+        let Prompt { blocks, from, starts_turn, .. } = wake.prompt;
+        actor.record(Body::User { blocks: blocks.into(), from, cause: None, starts_turn }).await?;
+        actor.begin_run();
+    } else {
+        inbox.send(wake.prompt).await.map_err(|error| match error {
+            InboxError::Store(error) => StoreError::from(error).into(),
+            InboxError::Full | InboxError::Gone => ResumeError::Busy(agent.clone()),
+        })?;
+    }
     start(shared, actor, &header, (wake.owner, wake.call), run)?;
     Ok(Resumed::Runs(run))
 }
@@ -135,11 +143,11 @@ pub(crate) async fn resume_by_person(
     shared: &Arc<Shared>,
     agent: &AgentId,
     prompt: Prompt,
-) -> Result<(), ResumeError> {
+) -> Result<Resumed, ResumeError> {
     let parent = shared.directory.known(agent).and_then(|known| known.header.parent.clone());
     // The end goes to the agent that started it, else to the main agent, as every notice does.
     let owner = parent.unwrap_or_else(AgentId::main);
-    resume(shared, agent, Wake { owner, call: None, prompt }, true).await.map(|_| ())
+    resume(shared, agent, Wake { owner, call: None, prompt }, true).await
 }
 
 fn is_running(shared: &Shared, agent: &AgentId) -> bool {

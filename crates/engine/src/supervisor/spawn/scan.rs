@@ -8,8 +8,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
-use troupe_core::entry::{Body, Header};
+use troupe_core::entry::{Body, Header, Origin};
 use troupe_core::ids::{AgentId, CallId, InputId, JobId};
+use troupe_core::input::Prompt;
 use troupe_core::outcome::{Envelope, Outcome};
 use troupe_core::policy::Mode;
 use troupe_core::ports::supervisor::Job;
@@ -20,7 +21,7 @@ use troupe_core::turn::{Step, next_step};
 
 use super::books::Books;
 use super::launch::job_of;
-use crate::inbox::Inbox;
+use crate::inbox::{Inbox, Kept};
 use crate::store::digest::{AtRest, at_rest, woken};
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
@@ -32,7 +33,7 @@ pub(super) struct Scan {
     pub(super) agents: Vec<Found>,
     /// Their owners, the main agent among them.
     pub(super) owners: HashMap<AgentId, Owner>,
-    /// Notices that were given, or that wait in an inbox, or that need not be given.
+    /// Notices that were given, or that wait for the main agent, or that need not be given.
     pub(super) notices: HashSet<InputId>,
     /// What they spent.
     pub(super) books: Books,
@@ -79,6 +80,8 @@ pub(super) struct Owner {
     pub(super) of_this_run: HashSet<CallId>,
     /// Jobs that go on without their call, and what they are for people.
     pub(super) sent_off: HashMap<JobId, (CallId, String)>,
+    /// What jobs told it that it did not read: all of it is told if the agent goes on, else the next above is to be.
+    pub(super) unread: Vec<Prompt>,
 }
 
 impl Scan {
@@ -87,7 +90,7 @@ impl Scan {
         let mut scan = Self::default();
         scan.notices.extend(inbox);
         scan.books.transcript(shared, &AgentId::main(), main);
-        scan.owner(shared, AgentId::main(), main, told);
+        scan.owner(shared, AgentId::main(), main, (told, Vec::new()));
         let mut headers = Vec::new();
         let mut made = 0;
         for agent in shared.paths.agents() {
@@ -119,8 +122,8 @@ impl Scan {
                 // Nobody had told it yet what to do.
                 continue;
             }
-            let inbox = Inbox::open(Arc::clone(&shared.parts.journal), shared.paths.inbox(&agent));
-            scan.notices.extend(inbox.restore(&transcript, &restored.told.notices).await.unwrap_or_default());
+            let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(&agent)).await;
+            let unread = scan.unread(kept.unwrap_or_default(), &restored.told.notices);
             let cut = next_step(&transcript, &Left::UNLIMITED) != Step::Done;
             scan.agents.push(Found {
                 woken: woken(&transcript, cut),
@@ -129,7 +132,7 @@ impl Scan {
                 last_end: transcript.last_end().cloned(),
                 cut,
             });
-            scan.owner(shared, agent, &transcript, restored.told);
+            scan.owner(shared, agent, &transcript, (restored.told, unread));
         }
         scan.books.ledger(shared).await;
         let spent = scan.books.totals(Time(i64::MIN));
@@ -152,12 +155,13 @@ impl Scan {
         let AtRest { header, end, digest, .. } = rest;
         shared.note_address(&header.address);
         self.books.digest(shared, &header, &digest);
-        let came = Inbox::came(&*shared.parts.journal, &shared.paths.inbox(&header.agent)).await;
-        self.notices.extend(came.unwrap_or_default());
-        self.notices.extend(digest.notices);
+        let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(&header.agent)).await;
+        let read = digest.notices.into_iter().collect();
+        let unread = self.unread(kept.unwrap_or_default(), &read);
+        self.notices.extend(read);
         // Of what an ended agent has sent off only agents go on, which have titles of their own.
         let sent_off = digest.sent_off.into_iter().map(|(job, call)| (job, (call, String::new()))).collect();
-        let owner = Owner { open: HashSet::new(), of_this_run: HashSet::new(), sent_off };
+        let owner = Owner { open: HashSet::new(), of_this_run: HashSet::new(), sent_off, unread };
         self.owners.insert(header.agent.clone(), owner);
         let header = Arc::new(header);
         let found = Found {
@@ -171,7 +175,22 @@ impl Scan {
         header
     }
 
-    fn owner(&mut self, shared: &Shared, agent: AgentId, transcript: &Transcript, told: Told) {
+    /// What came from jobs into an inbox and was not read; what was withdrawn counts as given.
+    fn unread(&mut self, kept: Kept, read: &HashSet<InputId>) -> Vec<Prompt> {
+        let Kept { came, mut waiting } = kept;
+        let waits: HashSet<&InputId> = waiting.iter().map(|prompt| &prompt.id).collect();
+        self.notices.extend(came.into_iter().filter(|id| !waits.contains(id)));
+        waiting.retain(|prompt| matches!(prompt.from, Origin::Job(_)) && !read.contains(&prompt.id));
+        waiting
+    }
+
+    fn owner(
+        &mut self,
+        shared: &Shared,
+        agent: AgentId,
+        transcript: &Transcript,
+        (told, unread): (Told, Vec<Prompt>),
+    ) {
         self.notices.extend(told.notices);
         let open = if transcript.is_interrupted() {
             HashSet::new()
@@ -184,7 +203,7 @@ impl Scan {
         };
         let sent_off = told.sent_off.into_iter().map(title).collect();
         let of_this_run = of_this_run(transcript);
-        self.owners.insert(agent, Owner { open, of_this_run, sent_off });
+        self.owners.insert(agent, Owner { open, of_this_run, sent_off, unread });
     }
 }
 
