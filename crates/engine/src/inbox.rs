@@ -62,6 +62,15 @@ struct Queue {
     stopped: bool,
 }
 
+/// What ever came into an inbox, as it lies on disk.
+#[derive(Debug, Default)]
+pub(crate) struct Came {
+    /// The ids of all content, read or not.
+    pub(crate) ids: Vec<InputId>,
+    /// The last run that content of it was to begin; 0 where there is none, or where the person stopped the agent since.
+    pub(crate) run: u32,
+}
+
 /// The agent's side.
 pub(crate) struct Drain {
     pub(crate) inbox: Arc<Inbox>,
@@ -171,6 +180,13 @@ impl Inbox {
         Ok(marks.next_back().unwrap_or(false))
     }
 
+    /// Records that what is sent next begins a further run of an agent that has ended. The sender hears that it goes on,
+    /// so a later process must know it before the agent has read anything.
+    pub(crate) async fn record_run(&self, run: u32) -> Result<(), JournalError> {
+        self.journal.append(&self.key, None, line("run", json!(run))).await?;
+        Ok(())
+    }
+
     /// Adds what could not be made durable and can be found out again by a later process.
     pub(crate) fn send_unwritten(&self, prompt: Prompt) {
         {
@@ -229,15 +245,23 @@ impl Inbox {
         Ok(())
     }
 
-    /// The ids of all that ever came into an inbox.
-    pub(crate) async fn came(journal: &dyn Journal, key: &Key) -> Result<Vec<InputId>, JournalError> {
-        let found = journal.read(key, 0).await?;
-        let lines = found.into_iter().filter_map(|found| match found {
-            Found::Record(_, Record(lines)) => Some(lines),
-            _ => None,
-        });
-        let id = |line: Map<String, Value>| Some(InputId::new(line.get("prompt")?.get("id")?.as_str()?));
-        Ok(lines.flatten().filter_map(id).collect())
+    /// What ever came into an inbox.
+    pub(crate) async fn came(journal: &dyn Journal, key: &Key) -> Result<Came, JournalError> {
+        let mut came = Came::default();
+        for found in journal.read(key, 0).await? {
+            let Found::Record(_, Record(lines)) = found else { continue };
+            for line in lines {
+                let id = line.get("prompt").and_then(|prompt| prompt.get("id")?.as_str());
+                came.ids.extend(id.map(InputId::new));
+                if let Some(run) = line.get("run").and_then(Value::as_u64) {
+                    came.run = u32::try_from(run).unwrap_or(u32::MAX);
+                }
+                if line.get("stopped").and_then(Value::as_bool) == Some(true) {
+                    came.run = 0;
+                }
+            }
+        }
+        Ok(came)
     }
 
     /// Waits until something may have come.

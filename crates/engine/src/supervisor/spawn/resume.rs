@@ -122,6 +122,7 @@ pub(crate) async fn resume(
     if stopped {
         inbox.record_stop(false).await.map_err(StoreError::from)?;
     }
+    inbox.record_run(run).await.map_err(StoreError::from)?;
     inbox.send(wake.prompt).await.map_err(|error| match error {
         InboxError::Store(error) => StoreError::from(error).into(),
         InboxError::Full | InboxError::Gone => ResumeError::Busy(agent.clone()),
