@@ -150,7 +150,7 @@ async fn no_name_leaves_that_a_model_or_a_repository_chose() {
     world.model = Arc::new(Named(Arc::clone(&world.model)));
     let (session, exported) = exporting(&world, Arc::clone(&world.journal)).await;
     play(session).await;
-    let exported = exported.lock().unwrap();
+    let exported = exported.lock().unwrap().clone();
     assert_eq!(exported.len(), 4);
     let text = format!("{exported:?}");
     assert!(!text.contains("secret"), "{text}");
@@ -174,7 +174,7 @@ async fn names_of_the_program_and_the_person_are_exported_as_they_are() {
     let (session, exported) = exporting(&world, Arc::clone(&world.journal)).await;
     assert_eq!(turn(&session, 0, "go").await.text, "done");
     close(session).await;
-    let exported = exported.lock().unwrap();
+    let exported = exported.lock().unwrap().clone();
     let local = &log(&world).await[0];
     for field in ["agentId", "parentAgentId", "agentType", "model"] {
         assert_eq!(exported[0].fields[field], local[field], "{field}");

@@ -85,7 +85,7 @@ async fn write(shared: &Shared, line: LogLine, others: &[&str]) {
             }
         }
         Ok(Err(error)) => {
-            tracing::warn!(%error, event = line.event, "a line is missing in the log of agents")
+            tracing::warn!(%error, event = line.event, "a line is missing in the log of agents");
         }
         Err(_) => tracing::warn!(event = line.event, "writing the log of agents takes too long"),
     }

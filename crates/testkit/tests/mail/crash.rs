@@ -159,3 +159,17 @@ async fn an_ended_agent_that_was_to_go_on_does_so_in_the_next_process() {
         close(session).await;
     }
 }
+
+// proves: B7
+#[tokio::test]
+async fn it_does_not_where_the_person_stopped_it_before_it_began() {
+    let (world, _) = World::playing(SCRIPT);
+    let w = woken_and_killed(&world).await;
+    let inbox = Key::new(format!("projects/-ws/{}/inbox/{w}", session())).unwrap();
+    let stop = [("stopped".to_owned(), true.into())].into_iter().collect();
+    world.journal.append(&inbox, None, Record(vec![stop])).await.unwrap();
+    let session = reopen(&world).await;
+    assert_eq!(session.roster().len(), 1, "only the main agent lives");
+    close(session).await;
+    assert_eq!(world.journal.read(&inbox, 0).await.unwrap().len(), 3, "the run, its message, and the stop");
+}
