@@ -69,6 +69,8 @@ pub(crate) struct Kept {
     pub(crate) came: Vec<InputId>,
     /// What was not withdrawn.
     pub(crate) waiting: Vec<Prompt>,
+    /// The last run that a prompt was to begin; 0 where there is none, or where the person stopped the agent since.
+    pub(crate) run: u32,
 }
 
 /// The agent's side.
@@ -180,6 +182,13 @@ impl Inbox {
         Ok(marks.next_back().unwrap_or(false))
     }
 
+    /// Records that what is sent next begins a further run of an agent that has ended. The sender hears that it goes on,
+    /// so a later process must know it before the agent has read anything.
+    pub(crate) async fn record_run(&self, run: u32) -> Result<(), JournalError> {
+        self.journal.append(&self.key, None, line("run", json!(run))).await?;
+        Ok(())
+    }
+
     /// Adds what could not be made durable and can be found out again by a later process.
     pub(crate) fn send_unwritten(&self, prompt: Prompt) {
         {
@@ -251,6 +260,10 @@ impl Inbox {
                     kept.waiting.push(prompt);
                 } else if let Some(id) = line.get("withdrawn").and_then(Value::as_str) {
                     kept.waiting.retain(|prompt| prompt.id.as_str() != id);
+                } else if let Some(run) = line.get("run").and_then(Value::as_u64) {
+                    kept.run = u32::try_from(run).unwrap_or(u32::MAX);
+                } else if line.get("stopped").and_then(Value::as_bool) == Some(true) {
+                    kept.run = 0;
                 }
             }
         }
@@ -276,7 +289,7 @@ impl Drain {
         transcript: &Transcript,
         told: &HashSet<InputId>,
     ) -> Result<Vec<InputId>, JournalError> {
-        let Kept { came, waiting } = Inbox::kept(&*self.inbox.journal, &self.inbox.key).await?;
+        let Kept { came, waiting, .. } = Inbox::kept(&*self.inbox.journal, &self.inbox.key).await?;
         for prompt in waiting {
             let mut queue = self.inbox.queue();
             let known = transcript.has_read(&prompt.id) || told.contains(&prompt.id);

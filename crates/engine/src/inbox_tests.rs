@@ -163,6 +163,23 @@ async fn that_the_person_stopped_it_outlives_the_process() {
     assert!(!stopped().await);
 }
 
+// proves: B7
+#[tokio::test]
+async fn a_run_that_is_to_begin_outlives_the_process_unless_the_person_stopped_the_agent_since() {
+    let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::default());
+    let key = Key::new("i").unwrap();
+    let run = || async { Inbox::kept(&*journal, &key).await.unwrap().run };
+    let drain = Inbox::open(Arc::clone(&journal), key.clone());
+    drain.inbox.send(prompt("a", Origin::Human, When::Next)).await.unwrap();
+    assert_eq!(run().await, 0, "what was sent to an agent at work begins no further run");
+    drain.inbox.record_stop(false).await.unwrap();
+    drain.inbox.record_run(2).await.unwrap();
+    drain.inbox.send(prompt("b", Origin::Human, When::Next)).await.unwrap();
+    assert_eq!(run().await, 2);
+    drain.inbox.record_stop(true).await.unwrap();
+    assert_eq!(run().await, 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

@@ -458,7 +458,7 @@ impl Session {
     /// aborted. Transcripts stay valid and can be resumed.
     pub async fn close(self, limit: Duration) {
         self.shared.close(limit).await;
-        team::clear_away(&self.shared);
+        team::clear_away(&self.shared).await;
     }
 
     /// Whether a member of the session's team works in this process, or its mail is on the way.

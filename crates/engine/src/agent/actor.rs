@@ -164,6 +164,7 @@ impl Actor {
                     self.stop_jobs().await;
                     let envelope = self.unwritten(&error);
                     self.say(EventKind::Ended(Arc::new(envelope.clone())));
+                    self.log_members_run(&envelope).await;
                     self.say(EventKind::Phase(Phase::Ended));
                     return envelope;
                 }

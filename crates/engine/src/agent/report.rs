@@ -16,6 +16,7 @@ use troupe_core::verdict;
 
 use super::actor::Actor;
 use crate::store::StoreError;
+use crate::store::agent_log::Extent;
 use crate::supervisor::account::{Account, Over, Spent};
 
 /// How long an ending agent waits for its own jobs to end.
@@ -81,6 +82,7 @@ impl Actor {
             stopped = self.stop_jobs().await;
         }
         let mut envelope = self.envelope(reason, error.as_ref());
+        self.row.set_extent(Extent::of(self.transcript()));
         envelope.descendants.extend(stopped);
         self.run = None;
         // A slot is free before anyone hears of the end.
@@ -94,6 +96,7 @@ impl Actor {
         };
         self.row.forget_ends();
         self.say(EventKind::Ended(Arc::new(envelope.clone())));
+        self.log_members_run(&envelope).await;
         envelope
     }
 

@@ -3,12 +3,14 @@
 use troupe_core::entry::{Body, Origin};
 use troupe_core::event::Idle;
 use troupe_core::ids::{CallId, InputId};
+use troupe_core::outcome::Envelope;
 use troupe_core::ports::tool::ToolOutput;
 use troupe_core::state::Effect;
 
 use super::actor::{Actor, Halt};
 use super::gate::Ready;
 use super::plan::APPROVAL;
+use crate::supervisor::log;
 use crate::supervisor::team::{self, Seat};
 
 impl Actor {
@@ -48,6 +50,13 @@ impl Actor {
         }
         let reason = team::idle_reason(self.idle(), self.awaits_lead());
         seat.went_idle(&self.shared, reason, self.transcript().ends()).await;
+    }
+
+    /// A run of a member is over; that of another agent is logged with the end of its job.
+    pub(super) async fn log_members_run(&self, envelope: &Envelope) {
+        if self.row.header.team.is_some() {
+            log::run_ended(&self.shared, &self.row, envelope).await;
+        }
     }
 
     /// A run begins.

@@ -194,6 +194,7 @@ variables! {
 
     ["Telemetry"]
     ENABLE_TELEMETRY: Prefixed, OFF, "Send the log of agents where the variables of OpenTelemetry say.";
+    OTEL_SDK_DISABLED: Exact, Kind::Text, "With true nothing is sent, whatever the others say.";
     OTEL_LOGS_EXPORTER: Exact, Kind::Text, "How it is sent: otlp, or none.";
     OTEL_EXPORTER_OTLP_ENDPOINT: Exact, Kind::Text, "Address of the collector, without /v1/logs.";
     OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: Exact, Kind::Text, "Address of the collector for logs, whole.";

@@ -134,9 +134,14 @@ pub(crate) fn woken(transcript: &Transcript, cut: bool) -> Option<(AgentId, Opti
         Body::User { from, cause, starts_turn: true, .. } => Some((from, cause.as_ref())),
         _ => None,
     })?;
+    Some(woken_by(transcript.header()?, from, cause))
+}
+
+/// Who takes an agent up with a prompt, and by which call.
+pub(crate) fn woken_by(header: &Header, from: &Origin, cause: Option<&InputId>) -> (AgentId, Option<CallId>) {
     match from {
-        Origin::Agent(owner) => Some((owner.clone(), cause.and_then(|id| Mail::call_of(id, owner)))),
-        // The person did, for the agent that started it.
-        _ => Some((transcript.header()?.parent.clone().unwrap_or_else(AgentId::main), None)),
+        Origin::Agent(owner) => (owner.clone(), cause.and_then(|id| Mail::call_of(id, owner))),
+        // The person does, for the agent that started it.
+        _ => (header.parent.clone().unwrap_or_else(AgentId::main), None),
     }
 }

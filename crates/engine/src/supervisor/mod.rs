@@ -7,6 +7,7 @@ mod directory;
 pub(crate) mod door;
 mod handoff;
 pub(crate) mod jobs;
+pub(crate) mod log;
 pub(crate) mod mail;
 pub(crate) mod notice;
 mod questions;

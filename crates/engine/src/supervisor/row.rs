@@ -16,6 +16,7 @@ use troupe_core::state::AgentState;
 use super::account::Account;
 use super::spawn::Offer;
 use crate::inbox::Inbox;
+use crate::store::agent_log::Extent;
 
 /// A live agent.
 pub(crate) struct Row {
@@ -31,6 +32,8 @@ pub(crate) struct Row {
     /// The ends of its descendants in this run, as `address: how`.
     ends: Mutex<Vec<String>>,
     progress: Mutex<Progress>,
+    /// How long its last run was.
+    extent: Mutex<Option<Extent>>,
     began: AtomicBool,
     /// What its forks get, while it runs calls that may fork.
     offer: Mutex<Option<Arc<Offer>>>,
@@ -57,6 +60,7 @@ impl Row {
             phase: Mutex::new(Phase::Sampling),
             ends: Mutex::default(),
             progress: Mutex::default(),
+            extent: Mutex::default(),
             began: AtomicBool::new(false),
             offer: Mutex::default(),
             promised: Mutex::default(),
@@ -80,6 +84,15 @@ impl Row {
     /// How far it is; what `take` makes of it.
     pub(crate) fn progress<T>(&self, take: impl FnOnce(&mut Progress) -> T) -> T {
         take(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How long the run was that it ended last; not known where its transcript could not be written.
+    pub(crate) fn extent(&self) -> Option<Extent> {
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_extent(&self, extent: Extent) {
+        *self.extent.lock().unwrap_or_else(PoisonError::into_inner) = Some(extent);
     }
 
     /// It got its turn.

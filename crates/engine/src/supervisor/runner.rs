@@ -10,7 +10,6 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 use tokio::time::timeout;
 use troupe_core::block::Block;
-use troupe_core::def::Source;
 use troupe_core::entry::Body;
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::{AgentId, JobId};
@@ -19,8 +18,9 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
 use super::door::{end, record};
-use super::{Row, Shared, handoff, notice, tasks};
-use crate::store::{StoreError, Writer, agent_log, load_own};
+use super::{Row, Shared, handoff, log, notice, tasks};
+use crate::store::agent_log::Extent;
+use crate::store::{StoreError, Writer, load_own};
 
 /// How long the jobs of a failed agent may take to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -70,6 +70,10 @@ pub(super) fn agent(
                 stop_jobs(&guard.shared, me).await;
                 let envelope = last_words(&guard.shared, &row, error).await;
                 bury(&guard.shared, me, &envelope);
+                if row.header.team.is_some() {
+                    // The runs of a member are logged as they end, and this one did not get there.
+                    log::run_ended(&guard.shared, &row, &envelope).await;
+                }
                 envelope
             }
         };
@@ -89,33 +93,12 @@ pub(super) fn agent(
         notice::hand_on(shared, &row).await;
         // Whoever waits wakes now, whatever the steps after it do.
         let untold = record(shared, &job, Outcome::Agent(Box::new(envelope.clone())));
-        note(shared, &row, &envelope).await;
+        log::run_ended(shared, &row, &envelope).await;
         let Some(mut untold) = untold else { return };
         if shared.config.watching.handoff {
             untold.remark = handoff::check(shared, &row.header, &row.account).await.remark();
         }
         notice::tell(shared, &untold).await;
-    }
-}
-
-/// Writes the end into the log of agents; it is for people, and nobody misses it for long.
-async fn note(shared: &Shared, row: &Row, envelope: &Envelope) {
-    let catalogue = shared.catalogue();
-    let run = agent_log::Run {
-        header: &row.header,
-        envelope,
-        prompt: row.job.chars().count(),
-        built_in: catalogue.find(&row.header.definition).map(|def| def.source == Source::BuiltIn),
-        at: shared.parts.clock.now(),
-    };
-    let line = run.line(shared.paths.session());
-    match timeout(RECORD_LIMIT, agent_log::write(&*shared.parts.journal, &shared.paths, &line)).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "the end of an agent is missing in the log of agents"),
-        Err(_) => tracing::warn!("writing the log of agents takes too long"),
-    }
-    if let Some(export) = &shared.parts.export {
-        export(line);
     }
 }
 
@@ -206,6 +189,7 @@ async fn close(shared: &Shared, row: &Row, mut envelope: Envelope) -> Result<Env
     let transcript = writer.transcript();
     envelope.text = transcript.final_text();
     envelope.requests = transcript.turn_replies();
+    row.set_extent(Extent::of(transcript));
     let mut bodies: Vec<Body> = transcript.open_calls().into_iter().map(|call| unanswered(call.id)).collect();
     bodies.push(Body::Closed(Box::new(envelope.clone())));
     for body in bodies {

@@ -1,5 +1,6 @@
 //! Sends the log of agents to a collector of OpenTelemetry (B10), where the person configured one. No agent waits for
-//! it: what a slow or dead collector does not take stands in the session's own file alone.
+//! it: what a slow or dead collector does not take stands in the session's own file alone, which has every line that comes
+//! here.
 
 mod body;
 mod collector;
@@ -77,7 +78,7 @@ struct Warning {
 impl Warning {
     fn tell(&self, what: &str) {
         if !self.told.swap(true, Ordering::Relaxed) {
-            (self.tell)(&format!("telemetry: {what}; the session's own log is whole"));
+            (self.tell)(&format!("telemetry: {what}; the session's own log goes on"));
         }
     }
 }

@@ -127,7 +127,7 @@ async fn a_collector_that_is_busy_gets_the_lines_again_and_one_that_refuses_does
     exporter.flush().await;
     let told = told.lock().unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("status 503") && told[0].contains("own log is whole"), "{told:?}");
+    assert!(told[0].contains("status 503") && told[0].contains("own log goes on"), "{told:?}");
 }
 
 // proves: B10
@@ -143,7 +143,7 @@ async fn a_dead_collector_is_told_once_and_holds_nobody_up() {
     assert_eq!(
         *told.lock().unwrap(),
         [format!(
-            "telemetry: the collector at http://{gone} can't be reached; the session's own log is whole"
+            "telemetry: the collector at http://{gone} can't be reached; the session's own log goes on"
         )]
     );
 }

@@ -149,7 +149,8 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         // Its task needs the runtime, which is not there yet.
         export: None,
     };
-    let telemetry = telemetry::destination(&env, secrets);
+    // Only what the session's own log takes is sent, and a log in memory is none that anyone could look at.
+    let telemetry = state.lasts.then(|| telemetry::destination(&env, secrets)).flatten();
     let mut limits = limits::find(run, &env, &settings);
     limits.limits.turns = limits.limits.turns.or(turns);
     let config = Config {

@@ -23,6 +23,11 @@ const PROTOCOL: &str = "http/json";
 
 /// Where it is sent; `None` unless it is asked for. What can't be done is told, and then nothing is sent.
 pub(super) fn destination(env: &Env, secrets: &Secrets) -> Option<Destination> {
+    // The standard knows this one word alone.
+    let is_disabled = |word: &str| word.trim().eq_ignore_ascii_case("true");
+    if env.text(&var::OTEL_SDK_DISABLED).is_some_and(is_disabled) {
+        return None;
+    }
     if !tools::is_on(env, &var::ENABLE_TELEMETRY, false) || !exports(env) {
         return None;
     }
@@ -156,6 +161,14 @@ mod tests {
         assert!(found(&[("CLAUDE_CODE_ENABLE_TELEMETRY", "")]).is_none());
         for (exporter, sends) in [("", false), ("none", false), ("console", false), ("console, otlp", true)] {
             assert_eq!(found(&[("OTEL_LOGS_EXPORTER", exporter)]).is_some(), sends, "{exporter}");
+        }
+    }
+
+    // proves: B10
+    #[test]
+    fn the_standards_switch_turns_it_off() {
+        for (word, sends) in [("true", false), (" TRUE ", false), ("false", true), ("1", true), ("", true)] {
+            assert_eq!(found(&[("OTEL_SDK_DISABLED", word)]).is_some(), sends, "{word}");
         }
     }
 

@@ -111,9 +111,13 @@ fn nothing_is_sent_unless_it_is_asked_for() {
     let port = Port::open();
     let to = ("OTEL_EXPORTER_OTLP_ENDPOINT", port.url.as_str());
     let [switch, exporter] = ON;
-    for vars in [&[to][..], &[to, switch], &[to, exporter]] {
+    let disabled = ("OTEL_SDK_DISABLED", "true");
+    for vars in [&[to][..], &[to, switch], &[to, exporter], &[to, switch, exporter, disabled]] {
         assert_eq!(end(&mut run(&stage, vars)).clean(), "done\n");
     }
+    // Nor where there is no log that anyone could look at.
+    let kept_nowhere = end(run(&stage, &[to, switch, exporter]).arg("--no-session-persistence"));
+    assert_eq!(kept_nowhere.clean(), "done\n");
     let grpc = end(&mut run(&stage, &[to, switch, exporter, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]));
     assert_eq!(grpc.code, Some(0), "{grpc:?}");
     assert_eq!(grpc.err.matches("grpc is not supported").count(), 1, "{grpc:?}");

@@ -123,6 +123,7 @@ pub(crate) async fn resume(
     if stopped {
         inbox.record_stop(false).await.map_err(StoreError::from)?;
     }
+    inbox.record_run(run).await.map_err(StoreError::from)?;
     if had_read {
         // What was read before would begin nothing: it is said again.
         let Prompt { blocks, from, starts_turn, .. } = wake.prompt;

@@ -13,6 +13,7 @@ use troupe_core::ids::{AgentId, CallId, InputId, JobId};
 use troupe_core::input::Prompt;
 use troupe_core::outcome::{Envelope, Outcome};
 use troupe_core::policy::Mode;
+use troupe_core::ports::journal::Key;
 use troupe_core::ports::supervisor::Job;
 use troupe_core::state::AgentState;
 use troupe_core::time::Time;
@@ -22,7 +23,7 @@ use troupe_core::turn::{Step, next_step};
 use super::books::Books;
 use super::launch::job_of;
 use crate::inbox::{Inbox, Kept};
-use crate::store::digest::{AtRest, at_rest, woken};
+use crate::store::digest::{AtRest, at_rest, woken, woken_by};
 use crate::store::{Told, load_own};
 use crate::supervisor::Shared;
 
@@ -45,7 +46,7 @@ pub(super) struct Found {
     /// Runs that ended.
     pub(super) ends: u32,
     pub(super) last_end: Option<Envelope>,
-    /// Whether a run was cut.
+    /// Whether a run was cut, be it before its first entry.
     pub(super) cut: bool,
     /// Whose its last run is, and by which call, where that is not its first.
     woken: Option<(AgentId, Option<CallId>)>,
@@ -97,11 +98,15 @@ impl Scan {
             made += 1;
             let state = AgentState::new(PathBuf::new(), Mode::Default, String::new(), String::new());
             let key = shared.paths.transcript(&agent);
+            let inbox = shared.paths.inbox(&agent);
+            let kept = Inbox::kept(&*shared.parts.journal, &inbox).await.unwrap_or_default();
+            let run = kept.run;
             if let Ok(Some(rest)) = at_rest(&*shared.parts.journal, &key).await
                 && rest.header.agent == agent
+                && run <= rest.digest.ends
             {
                 let opened = Some(rest.opened);
-                headers.push((opened, scan.at_rest(shared, rest).await));
+                headers.push((opened, scan.at_rest(shared, rest, kept)));
                 continue;
             }
             let restored = match load_own(&*shared.parts.journal, &key, state).await {
@@ -122,11 +127,19 @@ impl Scan {
                 // Nobody had told it yet what to do.
                 continue;
             }
-            let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(&agent)).await;
-            let unread = scan.unread(kept.unwrap_or_default(), &restored.told.notices);
-            let cut = next_step(&transcript, &Left::UNLIMITED) != Step::Done;
+            let under_way = next_step(&transcript, &Left::UNLIMITED) != Step::Done;
+            let next = if run > transcript.ends() && !under_way {
+                next_prompt(shared, inbox, &transcript, &restored.told).await
+            } else {
+                None
+            };
+            let cut = under_way || next.is_some();
+            let unread = scan.unread(kept, &restored.told.notices);
             scan.agents.push(Found {
-                woken: woken(&transcript, cut),
+                woken: match next {
+                    Some(prompt) => Some(woken_by(&header, &prompt.from, Some(&prompt.id))),
+                    None => woken(&transcript, cut),
+                },
                 header,
                 ends: transcript.ends(),
                 last_end: transcript.last_end().cloned(),
@@ -151,13 +164,12 @@ impl Scan {
     }
 
     /// Takes in an agent that has ended, by its digest.
-    async fn at_rest(&mut self, shared: &Shared, rest: AtRest) -> Arc<Header> {
+    fn at_rest(&mut self, shared: &Shared, rest: AtRest, kept: Kept) -> Arc<Header> {
         let AtRest { header, end, digest, .. } = rest;
         shared.note_address(&header.address);
         self.books.digest(shared, &header, &digest);
-        let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(&header.agent)).await;
         let read = digest.notices.into_iter().collect();
-        let unread = self.unread(kept.unwrap_or_default(), &read);
+        let unread = self.unread(kept, &read);
         self.notices.extend(read);
         // Of what an ended agent has sent off only agents go on, which have titles of their own.
         let sent_off = digest.sent_off.into_iter().map(|(job, call)| (job, (call, String::new()))).collect();
@@ -177,7 +189,7 @@ impl Scan {
 
     /// What came from jobs into an inbox and was not read; what was withdrawn counts as given.
     fn unread(&mut self, kept: Kept, read: &HashSet<InputId>) -> Vec<Prompt> {
-        let Kept { came, mut waiting } = kept;
+        let Kept { came, mut waiting, .. } = kept;
         let waits: HashSet<&InputId> = waiting.iter().map(|prompt| &prompt.id).collect();
         self.notices.extend(came.into_iter().filter(|id| !waits.contains(id)));
         waiting.retain(|prompt| matches!(prompt.from, Origin::Job(_)) && !read.contains(&prompt.id));
@@ -205,6 +217,13 @@ impl Scan {
         let of_this_run = of_this_run(transcript);
         self.owners.insert(agent, Owner { open, of_this_run, sent_off, unread });
     }
+}
+
+/// The prompt that a further run of an ended agent was to begin with, and which it has not read.
+async fn next_prompt(shared: &Shared, inbox: Key, transcript: &Transcript, told: &Told) -> Option<Prompt> {
+    let inbox = Inbox::open(Arc::clone(&shared.parts.journal), inbox);
+    inbox.restore(transcript, &told.notices).await.ok()?;
+    inbox.inbox.list().into_iter().find(|prompt| prompt.starts_turn)
 }
 
 fn of_this_run(transcript: &Transcript) -> HashSet<CallId> {

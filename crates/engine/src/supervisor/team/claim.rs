@@ -107,8 +107,8 @@ pub(super) async fn goes_on(shared: &Arc<Shared>, agent: &AgentId) -> bool {
     let own = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
     let Some(task) = board.tasks().find(own) else { return false };
     let prompt = assignment(&seat, task);
-    let came = Inbox::came(&*shared.parts.journal, &shared.paths.inbox(agent)).await;
-    came.is_ok_and(|came| !came.contains(&prompt.id)) && row.inbox.send(prompt).await.is_ok()
+    let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(agent)).await;
+    kept.is_ok_and(|kept| !kept.came.contains(&prompt.id)) && row.inbox.send(prompt).await.is_ok()
 }
 
 /// One id for each claim, so that it is read once.

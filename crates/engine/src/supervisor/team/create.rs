@@ -8,7 +8,7 @@ use troupe_core::team::{Change, Member, Team, free, lead_id, slug};
 
 use super::seat::{Here, Place};
 use crate::store::private;
-use crate::supervisor::Shared;
+use crate::supervisor::{Shared, log};
 use crate::team::{TeamError, TeamPlace, Teams};
 
 /// The field of a team that names the call that made it.
@@ -77,6 +77,7 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
     }
     let here = Here::new(place, array_mail);
     shared.seats.take(shared, &here, Place::lead(), &wanted.lead);
+    log::team(shared, log::Team::Created, here.name()).await;
     Ok(made(&here))
 }
 

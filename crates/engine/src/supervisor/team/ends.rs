@@ -18,7 +18,7 @@ use super::create::remove;
 use super::seat::{Here, Seat, is_at_work, lock};
 use super::subscriptions;
 use crate::inbox::Control;
-use crate::supervisor::{Shared, tasks};
+use crate::supervisor::{Shared, log, tasks};
 use crate::team::TeamError;
 
 /// How long a member that was told to end may take.
@@ -220,6 +220,7 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<Strin
     for fault in remove(shared, &here.place) {
         shared.bus.tell(lead, EventKind::Notice(Notice::Warning(format!("the team {name} left {fault}"))));
     }
+    log::team(shared, log::Team::Deleted, &name).await;
     Ok(name)
 }
 
@@ -237,13 +238,14 @@ async fn forget_mail(shared: &Shared, lead: &AgentId, team: &str) {
 }
 
 /// Removes what a session that was closed leaves of the teams that it led.
-pub(crate) fn clear_away(shared: &Shared) {
+pub(crate) async fn clear_away(shared: &Shared) {
     for seat in shared.seats.all() {
         shared.seats.free(&seat.agent);
         if seat.leads() {
             for fault in remove(shared, &seat.here.place) {
                 tracing::warn!(team = seat.here.name(), fault, "a team left something behind");
             }
+            log::team(shared, log::Team::Deleted, seat.here.name()).await;
         }
     }
 }
