@@ -202,8 +202,8 @@ fn an_interrupted_agent_hands_over_what_it_has_and_can_be_taken_up_again() {
     let words = json!({"agent_id": east, "message": [{"type": "text", "text": "go on then"}], "uuid": "u8"});
     assert_eq!(host.ask("agent_steer", words.clone()).unwrap()["delivery"], "resumed");
     host.until_notified(&east, "completed");
-    assert_eq!(host.ask("agent_steer", words).unwrap()["delivery"], "read", "they begin nothing again");
     assert_eq!(host.until_result(), "heard");
+    assert_eq!(host.ask("agent_steer", words).unwrap()["delivery"], "read", "they begin nothing again");
     assert_eq!(host.end().code, Some(0));
 }
 
