@@ -6,6 +6,7 @@ pub mod board;
 mod fold;
 pub mod mailbox;
 pub mod members;
+pub mod pane;
 pub mod reader;
 
 use std::path::{Path, PathBuf};
