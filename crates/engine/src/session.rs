@@ -464,7 +464,14 @@ impl Session {
         team::clear_away(&self.shared).await;
     }
 
-    /// Whether a member of the session's team works in this process, or its mail is on the way.
+    /// Waits until the main agent is in no team; at once where it is in none.
+    pub async fn out_of_its_team(&self) {
+        if let Some(seat) = self.shared.seats.of(&AgentId::main()) {
+            seat.freed().await;
+        }
+    }
+
+    /// Whether a member of the session's team works, or its mail is on the way.
     pub fn members_at_work(&self) -> bool {
         self.shared.members_at_work()
     }

@@ -166,6 +166,11 @@ impl Here {
 }
 
 impl Seat {
+    /// Waits until the seat is free.
+    pub(crate) async fn freed(&self) {
+        self.token.cancelled().await;
+    }
+
     /// Whether it leads the team.
     pub(crate) fn leads(&self) -> bool {
         self.name == LEAD
