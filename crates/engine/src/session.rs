@@ -40,7 +40,7 @@ use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
-pub use crate::supervisor::team::Teamwork;
+pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork};
 use crate::supervisor::{Shared, background, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
@@ -252,6 +252,9 @@ pub enum OpenError {
     /// Its main agent's definition names a model that the provider has not.
     #[error(transparent)]
     Model(#[from] UnknownModel),
+    /// The team that it is to be a member of is not to be had.
+    #[error(transparent)]
+    Team(#[from] crate::team::TeamError),
     /// A later version wrote it.
     #[error(
         "session {session} has format {found}, and this version knows formats up to {known}; update troupe"
@@ -461,7 +464,14 @@ impl Session {
         team::clear_away(&self.shared).await;
     }
 
-    /// Whether a member of the session's team works in this process, or its mail is on the way.
+    /// Waits until the main agent is in no team; at once where it is in none.
+    pub async fn out_of_its_team(&self) {
+        if let Some(seat) = self.shared.seats.of(&AgentId::main()) {
+            seat.freed().await;
+        }
+    }
+
+    /// Whether a member of the session's team works, or its mail is on the way.
     pub fn members_at_work(&self) -> bool {
         self.shared.members_at_work()
     }

@@ -14,6 +14,7 @@ mod docs;
 mod fault;
 mod headless;
 mod mask;
+mod member;
 mod permissions;
 mod prompt;
 mod sandbox;
@@ -46,14 +47,19 @@ const LAST_WAIT: Duration = Duration::from_millis(100);
 fn main() -> ExitCode {
     // What stands between the walls and a command is this program too, and nothing else of it.
     let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == "sandbox-init") {
+    let first = words.next();
+    if first.as_ref().is_some_and(|word| word == "sandbox-init") {
         return troupe_sandbox::init(words);
+    }
+    // A pane of a member begins as this program.
+    if first.is_some_and(|word| word == member::WORD) {
+        return member::init(words.next());
     }
     crash::install();
     let cli = Cli::parse();
     let trail = Trail::default();
     let code = crash::guard(&trail, || {
-        run(&cli, &trail).unwrap_or_else(|fault| {
+        run(cli, &trail).unwrap_or_else(|fault| {
             tell(&fault);
             fault.code()
         })
@@ -61,7 +67,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
+fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
     if cli.version {
         // Hosts read a version of the ecosystem's at the start of the line.
         return print(&format!("{COMPATIBLE} (troupe {VERSION})\n"));
@@ -85,12 +91,24 @@ fn run(cli: &Cli, trail: &Trail) -> Result<u8, Fault> {
             clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(Fault::failed)?;
             print(&String::from_utf8_lossy(&page))
         }
-        None if is_interactive(&cli.run) => Err(Fault::usage(
+        None => begin(cli.run, trail),
+    }
+}
+
+/// Runs a session: as a member of a team, or on a prompt.
+fn begin(mut run: Run, trail: &Trail) -> Result<u8, Fault> {
+    let env = environment()?;
+    run.settle_member(&env)?;
+    if run.member.of.is_some() {
+        return member::run(&run, env, trail);
+    }
+    if is_interactive(&run) {
+        return Err(Fault::usage(
             "the terminal interface is not there yet; troupe answers without one: troupe -p \"…\"",
         )
-        .hint("to see agents at work, without a key: troupe demo")),
-        None => headless::run(&cli.run, environment()?, trail),
+        .hint("to see agents at work, without a key: troupe demo"));
     }
+    headless::run(&run, env, trail)
 }
 
 /// Whether a person sits at a terminal and did not ask for an answer without one.

@@ -7,7 +7,7 @@ use crate::color::Color;
 use crate::ids::{AgentId, CallId};
 use crate::ports::supervisor::SpawnError;
 use crate::spawn::Spawn;
-use crate::team::BackendKind;
+use crate::team::{BackendKind, PaneAt};
 
 /// A team to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,8 @@ pub struct Enlisted {
     pub backend: BackendKind,
     /// Its pane.
     pub pane: String,
+    /// More about that, where it has one.
+    pub at: Option<PaneAt>,
     /// Whether it plans first (S6).
     pub plan_mode_required: bool,
 }

@@ -75,6 +75,27 @@ pub struct Owner {
     pub start: u64,
 }
 
+/// A member's pane, with what another process needs to find it again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct PaneAt {
+    /// Its id, which is never given again: `%N` in tmux.
+    pub id: String,
+    /// The server of tmux: a socket's path, or a name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub socket: Option<String>,
+    /// The session that it was opened in.
+    pub session: String,
+    /// The window.
+    pub window: String,
+    /// The process that it was opened with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process: Option<Owner>,
+    /// The lead's pane, where it was opened beside that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beside: Option<String>,
+}
+
 /// One in a team.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -104,6 +125,9 @@ pub struct Member {
     pub joined_at: u64,
     /// Its pane; `in-process` for a task of the lead's process; empty for the lead.
     pub tmux_pane_id: String,
+    /// More about its pane.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<PaneAt>,
     /// The folder that it works in.
     pub cwd: String,
     /// Its worktree.

@@ -214,6 +214,10 @@ variables! {
     PLAN_MODE_REQUIRED: Prefixed, OFF, "The member starts in plan mode.";
     TEAMMATE_COMMAND: Prefixed, Kind::Text, "The program that a member's pane runs.";
     PARENT_SESSION_ID: Prefixed, Kind::Text, "The session of the lead.";
+    TMUX: Exact, Kind::Text, "tmux, where the lead runs in it: members get panes beside it.";
+    TMUX_PANE: Exact, Kind::Text, "The lead's pane there.";
+    TERM_PROGRAM: Exact, Kind::Text, "The terminal; iTerm.app can have panes for members.";
+    ITERM_SESSION_ID: Exact, Kind::Text, "The lead's pane there.";
 }
 
 #[cfg(test)]
@@ -236,7 +240,8 @@ mod tests {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
             assert!(
                 known
-                    || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"].contains(&variable.name),
+                    || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"].contains(&variable.name)
+                    || ["TMUX", "TMUX_PANE", "TERM_PROGRAM", "ITERM_SESSION_ID"].contains(&variable.name),
                 "{}",
                 variable.name
             );

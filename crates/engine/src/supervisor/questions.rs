@@ -78,6 +78,9 @@ impl Shared {
     /// something has changed, that it need not be asked any more.
     pub(crate) async fn ask(&self, question: Question, settled: impl Fn() -> bool) -> Option<Answered> {
         let question = Arc::new(question);
+        if let Some(answer) = self.ask_as_member(&question, &settled).await {
+            return answer;
+        }
         let leave = &self.config.leave;
         let gatekeeper = self.by_gatekeeper(&question);
         tokio::pin!(gatekeeper);
@@ -123,6 +126,23 @@ impl Shared {
                 _ = look.tick(), if self.standing.is_live() => self.refresh(),
             }
         }
+    }
+
+    /// In a process that is a member of another's team the lead is asked, unless a gatekeeper here knows better; none
+    /// elsewhere. The person who looks on sees that it is.
+    async fn ask_as_member(
+        &self,
+        question: &Arc<Question>,
+        settled: &impl Fn() -> bool,
+    ) -> Option<Option<Answered>> {
+        self.config.teams.member.as_ref()?;
+        if let Some(answer) = self.by_gatekeeper(question).await {
+            return Some(Some(answer));
+        }
+        self.bus.tell(&question.agent, EventKind::QuestionOpened(Arc::clone(question)));
+        let answer = super::team::ask_lead(self, question, settled).await;
+        self.bus.tell(&question.agent, EventKind::QuestionClosed(question.id.clone()));
+        answer
     }
 
     /// The gatekeeper's answer, if there is one and it has one.

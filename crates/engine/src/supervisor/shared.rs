@@ -120,8 +120,13 @@ impl Shared {
     /// The tools of the main agent.
     pub(crate) fn main_pool(&self) -> Vec<Arc<dyn Tool>> {
         let at = PoolStanding {
-            life: if self.coordinates() { Life::Coordinator } else { Life::Main },
-            depth: 0,
+            life: match &self.config.teams.member {
+                Some(_) => Life::Teammate,
+                None if self.coordinates() => Life::Coordinator,
+                None => Life::Main,
+            },
+            // A member stands below its lead, wherever it runs.
+            depth: u32::from(self.config.teams.member.is_some()),
             most_depth: self.config.ceilings.depth,
             mode: Mode::Default,
         };

@@ -2,10 +2,12 @@
 //! shapes are in `troupe_core::team`; see `docs/design/teams.md`.
 
 pub mod alive;
+pub mod backend;
 pub mod board;
 mod fold;
 pub mod mailbox;
 pub mod members;
+
 pub mod reader;
 
 use std::path::{Path, PathBuf};

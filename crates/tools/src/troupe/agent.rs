@@ -214,6 +214,8 @@ async fn enlisted(cx: &ToolCx, spawn: Spawn) -> ToolOutput {
         "color": member.color,
         "backend": member.backend,
         "pane": member.pane,
+        "pane_session": member.at.as_ref().map(|at| at.session.as_str()),
+        "pane_window": member.at.as_ref().map(|at| at.window.as_str()),
         "plan_mode_required": member.plan_mode_required,
     });
     ToolOutput::text(words).with_data(data)

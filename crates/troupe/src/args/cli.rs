@@ -14,6 +14,7 @@ use super::agents::{AgentFlags, AgentsWish};
 use super::config::ConfigWish;
 use super::later::Later;
 use super::limits::LimitFlags;
+use super::member::MemberFlags;
 use super::permissions::PermissionsCommand;
 
 /// A coding harness in which agents work together.
@@ -128,6 +129,8 @@ pub(crate) struct Run {
     pub(crate) prompting: Prompting,
     #[command(flatten)]
     pub(crate) agents: AgentFlags,
+    #[command(flatten)]
+    pub(crate) member: MemberFlags,
     #[command(flatten)]
     pub(crate) sources: Sources,
     #[command(flatten)]

@@ -45,8 +45,6 @@ pub(crate) struct Later {
     worktree: Option<Option<String>>,
     #[arg(long, hide = true)]
     tmux: bool,
-    #[arg(long, hide = true, alias = "teammateMode")]
-    teammate_mode: Option<String>,
     #[arg(long, hide = true)]
     autocompact: Option<String>,
     #[arg(long, hide = true)]
@@ -90,7 +88,6 @@ impl Later {
             ("--name", self.name.is_some()),
             ("--worktree", self.worktree.is_some()),
             ("--tmux", self.tmux),
-            ("--teammate-mode", self.teammate_mode.is_some()),
             ("--autocompact", self.autocompact.is_some()),
             ("--init", self.init),
             ("--init-only", self.init_only),

@@ -6,6 +6,7 @@ mod cli;
 mod config;
 mod later;
 mod limits;
+mod member;
 mod permissions;
 
 pub(crate) use agents::{AgentsCommand, AgentsList, AgentsNew, AgentsShow, AgentsWish, LifeWord};

@@ -17,6 +17,7 @@ mod sandbox;
 mod session;
 mod standing;
 mod state;
+mod teams;
 mod telemetry;
 mod tools;
 mod trust;

@@ -35,6 +35,8 @@ impl Asked {
         match run.permissions.permission_prompt_tool.as_deref() {
             Some("stdio") => Self::Host,
             Some(_) => Self::Nobody,
+            // The lead is asked, whatever the pane is.
+            None if run.member.of.is_some() => Self::Nobody,
             None if text && std::io::stdin().is_terminal() && std::io::stderr().is_terminal() => Self::Person,
             None => Self::Nobody,
         }
@@ -81,7 +83,7 @@ pub(super) fn leave(given: &Given<'_>) -> Result<Leave, Fault> {
         rules,
         bypass: may_bypass(run, settings, env),
         auto_disabled: settings.auto_disabled,
-        asks: Asked::of(run) != Asked::Nobody,
+        asks: Asked::of(run) != Asked::Nobody || run.member.of.is_some(),
         by_host: Asked::of(run) == Asked::Host,
         save: Some(saver(places.clone())),
         reload: Some(reload),

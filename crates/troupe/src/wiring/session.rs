@@ -13,8 +13,8 @@ use troupe_engine::git::Gathering;
 use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
-use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, instructions};
-use troupe_engine::session::{Background, PlaceConfig, Prompting, Teamwork, Watching};
+use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, Whence, instructions};
+use troupe_engine::session::{Background, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -23,7 +23,7 @@ use super::permissions::Asked;
 use super::state::State;
 use super::{
     agents, cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox,
-    state, telemetry, tools, trust, which,
+    state, teams, telemetry, tools, trust, which,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -71,7 +71,9 @@ pub(crate) enum Outset {
 /// # Errors
 /// When a flag, a setting or a file that a flag names can't be used.
 pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fault> {
-    let headless = run.is_headless();
+    // A member has a pane, and nobody to answer in it.
+    let headless = run.is_headless() || run.member.of.is_some();
+    let started_with = env.vars.clone();
     let places = Places::of(&env);
     let sources = sources(run)?;
     let found = match trust::settle(run, &places, &env, sources)? {
@@ -83,6 +85,9 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     secrets.add_from(&env);
     let (mut flags, told) = Flags::resolve(&env, &settings, !headless);
     told.iter().for_each(warn);
+    if run.member.of.is_some() {
+        flags.set(Flag::AgentTeams, true, Whence::CommandLine("--agent-id"));
+    }
     let env = flags.over(env);
     let bare = agents::is_bare(run, &env);
     let wants_status = !bare && settings.value(&["includeGitInstructions"]) != Some(false.into());
@@ -153,6 +158,14 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let telemetry = state.lasts.then(|| telemetry::destination(&env, secrets)).flatten();
     let mut limits = limits::find(run, &env, &settings);
     limits.limits.turns = limits.limits.turns.or(turns);
+    let teams = teams::teams(teams::Given {
+        run,
+        env: &env,
+        settings: &settings,
+        started_with,
+        lasts: state.lasts,
+        may_bypass: permissions::may_bypass(run, &allowed, &env),
+    });
     let config = Config {
         place,
         leave,
@@ -185,7 +198,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         forks: cache::forks(&env, headless),
         cache: cache::caching(&env, headless),
         tasks: env.text(&var::TASK_LIST_ID).map(str::to_owned),
-        teams: Teamwork { enabled: tools::is_on(&env, &var::AGENT_TEAMS, headless), ..Teamwork::default() },
+        teams,
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

@@ -27,7 +27,7 @@ use crate::session::{Leave, OpenError, Start};
 use crate::starting;
 use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
-use crate::supervisor::team::attach;
+use crate::supervisor::team::{MemberOf, attach, left, sit};
 use crate::supervisor::{Row, Shared, runner};
 
 /// What became of the main agent.
@@ -53,6 +53,7 @@ pub(crate) async fn open_main(
     let def = Arc::clone(&shared.parts.defs.main);
     let me = AgentId::main();
     let config = &shared.config;
+    let member = config.teams.member.as_ref();
     let journal = Arc::clone(&shared.parts.journal);
     let model = match start {
         Start::New(_) => choice::main_model(shared, &def, warnings).await?,
@@ -91,14 +92,14 @@ pub(crate) async fn open_main(
                 mode,
                 prompt: String::new(),
                 resident: true,
-                name: None,
+                name: member.map(|member| member.name.clone()),
                 background: false,
                 effort: config.models.effort.or(def.effort).or(config.models.default_effort),
                 fork: None,
                 writes: def.writes,
                 verdict: def.verdict,
                 limits: def.limits,
-                team: None,
+                team: member.map(|member| member.team.clone()),
                 version: config.version.clone(),
             };
             header.prompt = keep(shared, &rendered);
@@ -149,6 +150,7 @@ pub(crate) async fn open_main(
     } else {
         actor.open(&[]).await?;
     }
+    sit(shared, warnings).await?;
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
     let before_revived = revived.before();
@@ -168,7 +170,14 @@ pub(crate) async fn open_main(
     let before = actor.transcript().entries().last().map(|entry| entry.id.clone());
     actor.tell_faulty_rules();
     warnings.extend(actor.comes_to_nothing());
-    shared.run(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
+    let run = Box::pin(runner::agent(Arc::clone(shared), actor.row(), None, actor.run()));
+    let ends = Arc::clone(shared);
+    shared.run(async move {
+        run.await;
+        if ends.config.teams.member.is_some() {
+            left(&ends, &AgentId::main()).await;
+        }
+    });
     Ok(Opened { resumed, pending, members, last_end, before, revived: before_revived })
 }
 
@@ -176,6 +185,13 @@ fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc
     let prompting = &shared.config.prompting;
     let contexts = &shared.config.contexts;
     let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
+    if let Some(MemberOf { team, name }) = &shared.config.teams.member {
+        // As a member of its lead's process has it; what the lead's person adds comes last.
+        let system = super::member::system_prompt(def, name, team);
+        let texts = [Some(system.as_str()), prompting.append.as_deref()];
+        let system = texts.into_iter().flatten().map(Block::text).collect();
+        return Rendered { system, tools: specs(shared, (def, starts), pool) };
+    }
     let usual = Chain {
         replace: contexts.prompt.as_deref(),
         proactive: contexts.proactive,

@@ -28,7 +28,9 @@ use crate::inbox::Inbox;
 use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
-use crate::supervisor::team::{CLAIMS, Here, Place, left};
+use crate::supervisor::team::{
+    CLAIMS, Here, Order, Place, claims, left, place_outside, session_rules, start_outside,
+};
 use crate::supervisor::{Row, Shared, runner};
 use crate::team::TeamError;
 
@@ -79,6 +81,7 @@ pub(crate) async fn open_member(
     if !shared.reserve() {
         return Err(SpawnError::SessionFull { most: shared.config.ceilings.agents });
     }
+    let back = place_outside(shared).await?;
     let now = u64::try_from(shared.parts.clock.now().0).unwrap_or_default();
     let member = Member {
         agent_type: Some(def.name.clone()),
@@ -95,7 +98,27 @@ pub(crate) async fn open_member(
         other: fields(&spawn),
         ..Member::default()
     };
+    let member = match &back {
+        None => member,
+        Some(back) => Member {
+            tmux_pane_id: String::new(),
+            session_id: None,
+            backend_type: Some(back.kind()),
+            other: member.other.into_iter().chain(session_rules(shared)).collect(),
+            ..member
+        },
+    };
     let member = join(shared, here, slug(wanted), member).await.map_err(|error| system(&error))?;
+    if let Some(back) = back {
+        let order = Order { text: &text_of(&spawn.prompt), call: &spawn.call };
+        return match start_outside(shared, here, &*back, &member, &order).await {
+            Ok(member) => Ok(enlisted(here, member)),
+            Err(why) => {
+                undo(here, &member.name).await;
+                Err(SpawnError::System(why))
+            }
+        };
+    }
     let agent = AgentId::new(member.agent_id.as_str());
     let starts = parent.starts.below(&def);
     let rendered = Rendered {
@@ -165,8 +188,9 @@ fn enlisted(here: &Here, member: Member) -> Enlisted {
         agent_type: member.agent_type.unwrap_or_default(),
         model: member.model.unwrap_or_default(),
         color: member.color.unwrap_or(Color::Red),
-        backend: BackendKind::InProcess,
-        pane: PANE.to_owned(),
+        backend: member.backend_type.unwrap_or_default(),
+        pane: member.tmux_pane_id,
+        at: member.pane,
         plan_mode_required: member.plan_mode_required,
     }
 }
@@ -205,7 +229,7 @@ async fn complete(shared: &Shared, agent: &AgentId, member: &Member) -> Result<(
 }
 
 /// The usual prompt, the definition's after it, and what a member is to know.
-fn system_prompt(def: &AgentDef, name: &str, team: &str) -> String {
+pub(super) fn system_prompt(def: &AgentDef, name: &str, team: &str) -> String {
     let own = def.prompt.trim();
     let member = member_prompt(name, team);
     let parts = [troupe_core::prompt::MAIN.trim(), own, &member];
@@ -220,7 +244,11 @@ fn system(error: &dyn std::fmt::Display) -> SpawnError {
 /// too, is not free: its transcript has it.
 async fn join(shared: &Shared, here: &Here, wanted: String, member: Member) -> Result<Member, TeamError> {
     let of = |team: &Team| {
-        let had = |name: &str| shared.directory.known(&AgentId::new(member_id(name, here.name()))).is_some();
+        // One that had a mailbox is not free either: another would read what was meant for the one before.
+        let had = |name: &str| {
+            let known = shared.directory.known(&AgentId::new(member_id(name, here.name())));
+            known.is_some() || here.has_mailbox(name)
+        };
         let name = free(&wanted, |name| team.members.iter().any(|other| other.name == name) || had(name));
         let agent_id = member_id(&name, here.name());
         let taken: Vec<Color> = team.members.iter().filter_map(|other| other.color).collect();
@@ -258,7 +286,7 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Me
     actor.tell_what_comes_to_nothing();
     // The answer to a plan that it made before the process ended is an answer to that plan.
     let plan = row.state().proposed.clone();
-    let claims = member.other.get(CLAIMS) == Some(&Value::Bool(true));
+    let claims = claims(member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     shared.seats.take(shared, here, place, &agent);
     let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use troupe_core::ids::AgentId;
-use troupe_core::team::{BackendKind, Change, Handler, Member, Message, Team};
+use troupe_core::team::{BackendKind, Change, Handler, LEAD, Member, Message, Team};
 
 use super::claim;
 use super::ends;
+use super::outside;
 use super::seat::{Here, Place};
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, reopen_member};
+use crate::team::backend::process;
 use crate::team::{TeamError, TeamPlace, Teams};
 
 /// Takes the seats of the team that this session leads, and rebuilds its members of this process; whether one of them has
@@ -27,6 +29,14 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     let here = Here::new(place, team.array_mail);
     shared.seats.take(shared, &here, Place::lead(), &AgentId::main());
     ends::allow(shared, &team.team_allowed_paths).await;
+    let own = process::own().map(|own| ("process".to_owned(), serde_json::json!(own)));
+    if let Err(error) = outside::alter(&here, LEAD, own.into_iter().collect()).await {
+        told.push(format!("the team {}: {error}", team.name));
+    }
+    for member in team.members.iter().filter(|member| outside::is_outside(member)) {
+        outside::tend(shared, &here, &member.name);
+        ends::go_on_awaiting(shared, &here, member);
+    }
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
         let opened = reopen_member(shared, &agent, books, &here, member).await;

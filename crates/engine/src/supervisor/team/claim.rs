@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use serde_json::Value;
 use troupe_core::BoxFuture;
 use troupe_core::block::Block;
 use troupe_core::board::{Shown, Status, Task};
@@ -13,6 +14,7 @@ use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::ports::gatekeeper::Moment;
 use troupe_core::prompt::reminder;
+use troupe_core::team::Member;
 
 use super::seat::Seat;
 use crate::inbox::Inbox;
@@ -20,6 +22,11 @@ use crate::supervisor::{Row, Shared, tasks};
 
 /// The field of a member that says that it takes tasks by itself.
 pub(crate) const CLAIMS: &str = "claimsTasks";
+
+/// Whether a member takes tasks by itself.
+pub(crate) fn claims(member: &Member) -> bool {
+    member.other.get(CLAIMS) == Some(&Value::Bool(true))
+}
 
 /// Most objections in a row that keep a member from being idle: a hook that always objects must not keep it at work
 /// for ever.

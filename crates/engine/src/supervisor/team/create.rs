@@ -9,6 +9,7 @@ use troupe_core::team::{Change, Member, Team, free, lead_id, slug};
 use super::seat::{Here, Place};
 use crate::store::private;
 use crate::supervisor::{Shared, log};
+use crate::team::backend::process;
 use crate::team::{TeamError, TeamPlace, Teams};
 
 /// The field of a team that names the call that made it.
@@ -58,6 +59,7 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
         cwd: state.cwd.display().to_string(),
         session_id: Some(shared.paths.session().to_string()),
         mode: Some(state.mode.as_str().to_owned()),
+        process: process::own(),
         other: wanted.agent_type.iter().map(|role| (ROLE.to_owned(), role.as_str().into())).collect(),
         ..Member::default()
     };

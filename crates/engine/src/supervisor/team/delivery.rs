@@ -18,6 +18,7 @@ use super::claim;
 use super::ends;
 use super::plan;
 use super::seat::{Seat, lock};
+use super::{outside, permission};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::team::mailbox::Waiting;
@@ -113,7 +114,7 @@ async fn settle(reader: &Reader, seat: &Seat, taken: &mut VecDeque<(u64, Option<
 }
 
 /// Hands a message to whoever handles its kind. Kinds of the lead count from the lead alone.
-async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
+async fn hand(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) -> Handed {
     let of_lead = message.from == LEAD || message.from == member_id(LEAD, seat.here.name());
     let kind = if message.kind.is_of_lead() && !of_lead { &Kind::Text } else { &message.kind };
     match kind {
@@ -132,7 +133,15 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
             ends::allow(shared, paths).await;
             return Handed::Handled;
         }
-        Kind::IdleNotification { .. } | Kind::PermissionRequest { .. } | Kind::PermissionResponse { .. } => {
+        Kind::PermissionRequest { .. } if seat.leads() => {
+            permission::bubble(shared, seat, message);
+            return Handed::Handled;
+        }
+        Kind::PermissionResponse { .. } => {
+            permission::answered(seat, kind);
+            return Handed::Handled;
+        }
+        Kind::IdleNotification { .. } | Kind::PermissionRequest { .. } => {
             tracing::warn!(kind = kind.name(), from = message.from, "a message that nobody here waits for");
             return Handed::Handled;
         }
@@ -144,6 +153,9 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
         }
         Kind::ShutdownResponse { request_id, approve, .. } if seat.leads() => {
             ends::answered(&seat.here, &message.from, request_id, *approve).await;
+            if *approve {
+                outside::await_exit(shared, &seat.here, &message.from);
+            }
         }
         _ => {}
     }
@@ -184,9 +196,14 @@ async fn hand(shared: &Shared, seat: &Seat, message: &Message) -> Handed {
 /// Sets the mode that the lead wants, as far as it lets no more pass than the lead's own; waits until it holds.
 async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
     let Some(row) = shared.row(&seat.agent) else { return };
-    let leads = shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default();
-    let most = if leads == Mode::Plan { Mode::Default } else { leads };
-    let mode = if wanted.lets_pass_more_than(most) { most } else { wanted };
+    let mode = if seat.agent.is_main() {
+        // The lead is in another process, and its harness has looked; what this run may do at all is its flags' word.
+        shared.config.leave.permitted(Some(wanted)).unwrap_or_default()
+    } else {
+        let leads = shared.row(&AgentId::main()).map(|row| row.state().mode).unwrap_or_default();
+        let most = if leads == Mode::Plan { Mode::Default } else { leads };
+        if wanted.lets_pass_more_than(most) { most } else { wanted }
+    };
     let mut changes = shared.standing.changes();
     if row.inbox.control(Control::Set(Setting::Mode(mode))).await.is_err() {
         return;

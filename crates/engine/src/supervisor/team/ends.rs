@@ -15,6 +15,7 @@ use troupe_core::ports::teams::TeamRefused;
 use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
 
 use super::create::remove;
+use super::outside;
 use super::seat::{Here, Seat, is_at_work, lock};
 use super::subscriptions;
 use crate::inbox::Control;
@@ -81,6 +82,9 @@ fn await_end(shared: &Arc<Shared>, here: &Arc<Here>, (name, request): (&str, &st
                     let told = format!("{name} was asked to shut down, did not answer in time, and was ended");
                     shared.bus.tell(&seat.agent, EventKind::Notice(Notice::Warning(told)));
                     end(&shared, &seat).await;
+                } else if outside::end_late(&shared, &here, &name).await {
+                    let told = format!("{name} was asked to shut down, did not answer in time, and was ended");
+                    shared.bus.tell(&AgentId::main(), EventKind::Notice(Notice::Warning(told)));
                 }
             }
         }
@@ -169,14 +173,20 @@ enum Standing {
     Gone,
     Idle(Arc<Seat>),
     Ending(Arc<Seat>),
+    /// Idle in a process of its own.
+    Outside(Box<Member>),
     Active,
 }
 
 fn standing(shared: &Shared, here: &Here, member: &Member) -> Standing {
     let Some(seat) = shared.seats.named(here, &member.name) else {
-        // A member of another process says itself whether it is idle.
-        let elsewhere = member.process.is_some() && member.is_active != Some(false);
-        return if elsewhere { Standing::Active } else { Standing::Gone };
+        // A member of another process says itself whether it is idle; a dead one doesn't count (F062).
+        return match (outside::is_alive(shared, member), member.is_active) {
+            (false, _) => Standing::Gone,
+            (true, Some(false)) => Standing::Outside(Box::new(member.clone())),
+            (true, _) if member.other.contains_key(ASKED) => Standing::Outside(Box::new(member.clone())),
+            (true, _) => Standing::Active,
+        };
     };
     let Some(row) = shared.row(&seat.agent) else { return Standing::Ending(seat) };
     if seat.is_leaving() {
@@ -206,6 +216,7 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<Strin
         let ended = match found {
             Standing::Idle(seat) => end(shared, seat).await,
             Standing::Ending(seat) => gone(shared, seat, END).await || end(shared, seat).await,
+            Standing::Outside(member) => outside::end(member).await.is_ok(),
             Standing::Gone | Standing::Active => true,
         };
         (!ended).then(|| name.clone())
@@ -242,6 +253,15 @@ pub(crate) async fn clear_away(shared: &Shared) {
     for seat in shared.seats.all() {
         shared.seats.free(&seat.agent);
         if seat.leads() {
+            // Processes first: none may look for folders that are gone.
+            match seat.here.team().await {
+                Ok(team) => {
+                    for fault in outside::end_all(&team).await {
+                        tracing::warn!(team = seat.here.name(), fault, "a member has not ended");
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "who is in a team that ends is not known"),
+            }
             for fault in remove(shared, &seat.here.place) {
                 tracing::warn!(team = seat.here.name(), fault, "a team left something behind");
             }

@@ -8,6 +8,9 @@ mod delivery;
 mod door;
 mod ends;
 mod idle;
+mod outside;
+mod own;
+mod permission;
 mod plan;
 mod post;
 mod seat;
@@ -16,15 +19,20 @@ mod subscriptions;
 use std::time::Duration;
 
 pub(crate) use attach::attach;
-pub(crate) use claim::{CLAIMS, poke};
+pub(crate) use claim::{CLAIMS, claims, poke};
 pub(crate) use ends::{clear_away, left};
 pub(crate) use idle::{due as idle_due, reason as idle_reason};
+pub use outside::{Handover, Panes};
+pub(crate) use outside::{Order, place as place_outside, session_rules, start as start_outside};
+pub use own::MemberOf;
+pub(crate) use own::sit;
+pub(crate) use permission::ask_lead;
 pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, post, route};
 pub(crate) use seat::{Here, Place, Seat, Seats, lock};
 
 /// How a session's teams are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Teamwork {
     /// Whether there may be any.
     pub enabled: bool,
@@ -32,10 +40,23 @@ pub struct Teamwork {
     pub shutdown: Duration,
     /// Whether mailboxes are arrays, as other programs have them.
     pub array_mail: bool,
+    /// How members get processes of their own; without it they are tasks of this one.
+    pub panes: Option<Panes>,
+    /// Which member this process is; none where it is no member of another's team.
+    pub member: Option<MemberOf>,
+    /// How long a member waits for the lead's answer to a question.
+    pub answer: Duration,
 }
 
 impl Default for Teamwork {
     fn default() -> Self {
-        Self { enabled: false, shutdown: Duration::from_mins(1), array_mail: false }
+        Self {
+            enabled: false,
+            shutdown: Duration::from_mins(1),
+            array_mail: false,
+            panes: None,
+            member: None,
+            answer: Duration::from_mins(10),
+        }
     }
 }

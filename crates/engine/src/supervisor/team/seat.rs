@@ -33,6 +33,8 @@ pub(crate) struct Here {
     on_the_way: Mutex<HashSet<(String, String)>>,
     /// Requests to shut down that wait for an answer, by member and request, each with what ends the wait.
     pub(super) shutdowns: Mutex<HashMap<(String, String), CancellationToken>>,
+    /// Members in processes of their own: whether each is at work, and how much was written to it.
+    outside: Mutex<HashMap<String, (bool, u64)>>,
 }
 
 /// An agent's place in a team.
@@ -55,6 +57,8 @@ pub(crate) struct Seat {
     to_all: Mutex<VecDeque<Instant>>,
     /// The request that its last plan is, until it is approved.
     pub(super) plan: Mutex<Option<String>>,
+    /// Questions that the lead was asked, each with who waits for the answer.
+    pub(super) asked: Mutex<HashMap<String, tokio::sync::oneshot::Sender<super::permission::LeadsWord>>>,
     /// The last that it wrote to others, in a few words.
     pub(super) last_words: Mutex<Option<String>>,
     /// The last task that it moved.
@@ -106,11 +110,17 @@ impl Here {
             idle: Mutex::default(),
             on_the_way: Mutex::default(),
             shutdowns: Mutex::default(),
+            outside: Mutex::default(),
         })
     }
 
     pub(crate) fn name(&self) -> &str {
         &self.place.name
+    }
+
+    /// Whether there is mail for a name, read or not.
+    pub(crate) fn has_mailbox(&self, name: &str) -> bool {
+        self.mail.file(name).exists()
     }
 
     /// Who is in it.
@@ -146,6 +156,35 @@ impl Here {
         lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
     }
 
+    /// A member of another process is, or is to be, at work.
+    pub(super) fn outside_works(&self, name: &str, begins: bool) {
+        let mut outside = lock(&self.outside);
+        if begins {
+            outside.insert(name.to_owned(), (true, 0));
+        } else if let Some((works, sent)) = outside.get_mut(name) {
+            (*works, *sent) = (true, *sent + 1);
+        }
+    }
+
+    pub(super) fn outside_sent(&self, name: &str) -> u64 {
+        lock(&self.outside).get(name).map_or(0, |(_, sent)| *sent)
+    }
+
+    /// What a member of another process was found to do, where nothing was written to it since the look began.
+    pub(super) fn outside_now(&self, name: &str, works: bool, sent: u64) {
+        if let Some(one) = lock(&self.outside).get_mut(name).filter(|one| one.1 == sent) {
+            one.0 = works;
+        }
+    }
+
+    pub(super) fn outside_is_gone(&self, name: &str) {
+        lock(&self.outside).remove(name);
+    }
+
+    fn any_outside_works(&self) -> bool {
+        lock(&self.outside).values().any(|(works, _)| *works)
+    }
+
     /// Whether a message to a seat of this process is not handed over yet.
     pub(super) fn is_on_the_way(&self, to: &str) -> bool {
         lock(&self.on_the_way).iter().any(|(name, _)| name == to)
@@ -153,6 +192,11 @@ impl Here {
 }
 
 impl Seat {
+    /// Waits until the seat is free.
+    pub(crate) async fn freed(&self) {
+        self.token.cancelled().await;
+    }
+
     /// Whether it leads the team.
     pub(crate) fn leads(&self) -> bool {
         self.name == LEAD
@@ -240,6 +284,7 @@ impl Seats {
             leaves: AtomicBool::new(false),
             to_all: Mutex::default(),
             plan: Mutex::new(plan),
+            asked: Mutex::default(),
             last_words: Mutex::default(),
             last_task: Mutex::default(),
             claims,
@@ -281,6 +326,7 @@ impl Shared {
             let row = self.row(&seat.agent).filter(|_| !seat.leads());
             row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
                 || !lock(&seat.here.on_the_way).is_empty()
+                || (seat.leads() && seat.here.any_outside_works())
         })
     }
 }

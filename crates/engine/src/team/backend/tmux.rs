@@ -1,0 +1,249 @@
+//! Panes of tmux: beside the lead's, where it runs in one, else in a session of the team's own.
+//!
+//! Every call names its server, and every pane by its id (`%N`), which tmux gives once: a call never acts on what
+//! happens to be in front of somebody (F061).
+
+use std::path::PathBuf;
+
+use troupe_core::BoxFuture;
+use troupe_core::color::Color;
+use troupe_core::team::{BackendKind, Owner, PaneAt};
+
+use super::run::run;
+use super::{Backend, PaneError, Wanted, process};
+
+/// What tmux prints of a pane that it made.
+const FORMAT: &str = "#{pane_id} #{pane_pid} #{window_id} #{session_name}";
+/// How much of the window stays the lead's.
+const LEADS: &str = "60%";
+/// The size of a window that nobody looks at yet.
+const SIZE: [&str; 4] = ["-x", "200", "-y", "50"];
+
+/// Where panes are opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Where {
+    /// Beside a pane of a person's: its server's socket, and its id.
+    Beside {
+        /// The socket's path.
+        socket: String,
+        /// `%N`.
+        pane: String,
+    },
+    /// On a server of the team's own, by this name.
+    Own(String),
+}
+
+/// tmux.
+#[derive(Clone, Debug)]
+pub struct Tmux {
+    program: PathBuf,
+    place: Option<Where>,
+}
+
+impl Tmux {
+    /// Panes are opened there.
+    pub fn at(program: PathBuf, place: Where) -> Self {
+        Self { program, place: Some(place) }
+    }
+
+    /// For panes that are there.
+    pub(super) fn any() -> Self {
+        Self { program: "tmux".into(), place: None }
+    }
+
+    /// A call to one server. A name without a slash is one of the user's sockets.
+    async fn call(&self, socket: &str, words: &[&str]) -> Result<String, PaneError> {
+        let flag = if socket.contains('/') { "-S" } else { "-L" };
+        let escaped: Vec<String> = words.iter().map(|word| argument(word)).collect();
+        let mut args = vec![flag, socket];
+        args.extend(escaped.iter().map(String::as_str));
+        run(&self.program, &args).await
+    }
+
+    async fn on(&self, pane: &PaneAt, words: &[&str]) -> Result<String, PaneError> {
+        let socket = pane.socket.as_deref().ok_or_else(|| unknown(&pane.id))?;
+        self.call(socket, words).await
+    }
+
+    async fn open_pane(&self, wanted: &Wanted) -> Result<PaneAt, PaneError> {
+        let place =
+            self.place.as_ref().ok_or_else(|| PaneError::Unable("no place for panes is known".to_owned()))?;
+        let cwd = literal(&wanted.cwd.display().to_string());
+        let (socket, beside, made) = match place {
+            Where::Beside { socket, pane } => {
+                let there = self.call(socket, &["list-panes", "-t", pane, "-F", "#{pane_id}"]).await?;
+                let last = wanted.ours.iter().rev().find(|one| there.lines().any(|id| id == *one));
+                let (target, way) = match last {
+                    Some(last) => (last.as_str(), ["-v", "-l", "50%"]),
+                    None => (pane.as_str(), ["-h", "-l", "40%"]),
+                };
+                let words = ["split-window", "-d", way[0], way[1], way[2], "-t", target, "-c", &cwd];
+                (socket, Some(pane.clone()), self.made(socket, &words, wanted).await?)
+            }
+            Where::Own(socket) => {
+                let target = format!("={}:", wanted.team);
+                let there = self.call(socket, &["has-session", "-t", &target]).await.is_ok();
+                let words = if there {
+                    vec!["split-window", "-d", "-t", &target, "-c", &cwd]
+                } else {
+                    let mut words = vec!["new-session", "-d", "-s", &wanted.team, "-c", &cwd];
+                    words.extend(SIZE);
+                    words
+                };
+                (socket, None, self.made(socket, &words, wanted).await?)
+            }
+        };
+        let mut words = made.splitn(4, ' ');
+        let mut word = || words.next().unwrap_or_default().to_owned();
+        let (id, pid, window, session) = (word(), word(), word(), word());
+        if !id.starts_with('%') {
+            return Err(PaneError::Unclear { what: "tmux".to_owned(), said: made });
+        }
+        let process = pid.parse().ok().and_then(process::owner);
+        let pane = PaneAt { id, socket: Some(socket.clone()), session, window, process, beside };
+        if let Err(error) = self.dress(&pane, wanted).await {
+            tracing::warn!(%error, pane = pane.id, "a pane has not its name and colour");
+        }
+        if let Err(error) = self.arrange(&pane, &wanted.ours).await {
+            tracing::debug!(%error, pane = pane.id, "panes are not arranged");
+        }
+        Ok(pane)
+    }
+
+    async fn made(&self, socket: &str, words: &[&str], wanted: &Wanted) -> Result<String, PaneError> {
+        let mut words = words.to_vec();
+        words.extend(["-P", "-F", FORMAT, "--"]);
+        words.extend(wanted.command.iter().map(String::as_str));
+        self.call(socket, &words).await
+    }
+
+    /// Gives it its name and colour. What the program in it prints as its title changes none of it.
+    async fn dress(&self, pane: &PaneAt, wanted: &Wanted) -> Result<(), PaneError> {
+        let title = literal(&format!("{}@{}", wanted.name, wanted.team));
+        let color = color(wanted.color);
+        let (style, format) = (format!("fg={color}"), format!(" #[fg={color}]{title}#[default] "));
+        self.on(pane, &["select-pane", "-t", &pane.id, "-T", &title]).await?;
+        for (option, value) in [
+            ("pane-border-style", &style),
+            ("pane-active-border-style", &style),
+            ("pane-border-format", &format),
+        ] {
+            self.on(pane, &["set-option", "-p", "-t", &pane.id, option, value]).await?;
+        }
+        self.on(pane, &["set-option", "-w", "-t", &pane.id, "pane-border-status", "top"]).await?;
+        Ok(())
+    }
+
+    /// The lead's pane wide on the left, members below each other on the right; where a person has panes of their own
+    /// in the window, they stay as they are.
+    async fn arrange(&self, pane: &PaneAt, ours: &[String]) -> Result<(), PaneError> {
+        let Some(lead) = &pane.beside else {
+            self.on(pane, &["select-layout", "-t", &pane.id, "tiled"]).await?;
+            return Ok(());
+        };
+        let there = self.on(pane, &["list-panes", "-t", lead, "-F", "#{pane_id}"]).await?;
+        let mut ids = there.lines();
+        let lead_first = ids.next() == Some(lead);
+        if lead_first && ids.all(|id| id == pane.id || ours.iter().any(|one| one == id)) {
+            self.on(pane, &["select-layout", "-t", lead, "main-vertical"]).await?;
+            self.on(pane, &["resize-pane", "-t", lead, "-x", LEADS]).await?;
+        }
+        Ok(())
+    }
+
+    /// What runs in a pane; none where there is no such pane.
+    async fn runs(&self, pane: &PaneAt) -> Option<u32> {
+        let said = self.on(pane, &["display-message", "-p", "-t", &pane.id, "#{pane_pid}"]).await.ok()?;
+        said.parse().ok()
+    }
+
+    async fn close_pane(&self, pane: &PaneAt, of: Option<&Owner>) -> Result<(), PaneError> {
+        // With its process most panes are gone. One that stays (`remain-on-exit`) still has that one's number.
+        let Some(pid) = self.runs(pane).await else { return Ok(()) };
+        if of.is_some_and(|owner| owner.pid == pid && !process::is_alive(owner)) {
+            match self.on(pane, &["kill-pane", "-t", &pane.id]).await {
+                Err(error) if self.runs(pane).await == Some(pid) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn hide_pane(&self, pane: &PaneAt) -> Result<(), PaneError> {
+        let alone = self.on(pane, &["display-message", "-p", "-t", &pane.id, "#{window_panes}"]).await?;
+        if alone == "1" {
+            return Ok(());
+        }
+        self.on(pane, &["break-pane", "-d", "-s", &pane.id, "-n", "hidden"]).await.map(drop)
+    }
+
+    async fn show_pane(&self, pane: &PaneAt, others: &[String]) -> Result<(), PaneError> {
+        let mut fault = unknown(&pane.id);
+        for target in pane.beside.iter().chain(others).filter(|target| **target != pane.id) {
+            match self.on(pane, &["join-pane", "-d", "-h", "-s", &pane.id, "-t", target]).await {
+                Ok(_) => {
+                    if let Err(error) = self.arrange(pane, others).await {
+                        tracing::debug!(%error, pane = pane.id, "panes are not arranged");
+                    }
+                    return Ok(());
+                }
+                Err(error) => fault = error,
+            }
+        }
+        // With nothing to stand beside it has its window to itself, which is a sight of it.
+        if self.runs(pane).await.is_some() && pane.beside.is_none() { Ok(()) } else { Err(fault) }
+    }
+}
+
+impl Backend for Tmux {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Tmux
+    }
+
+    fn open<'a>(&'a self, wanted: &'a Wanted) -> BoxFuture<'a, Result<PaneAt, PaneError>> {
+        Box::pin(self.open_pane(wanted))
+    }
+
+    fn how_to_see(&self, pane: &PaneAt) -> Option<String> {
+        let socket = pane.socket.as_deref().filter(|_| pane.beside.is_none())?;
+        Some(format!("tmux -L {socket} attach -t {}", pane.session))
+    }
+
+    fn hide<'a>(&'a self, pane: &'a PaneAt) -> BoxFuture<'a, Result<(), PaneError>> {
+        Box::pin(self.hide_pane(pane))
+    }
+
+    fn show<'a>(&'a self, pane: &'a PaneAt, others: &'a [String]) -> BoxFuture<'a, Result<(), PaneError>> {
+        Box::pin(self.show_pane(pane, others))
+    }
+
+    fn close<'a>(&'a self, pane: &'a PaneAt, of: Option<&'a Owner>) -> BoxFuture<'a, Result<(), PaneError>> {
+        Box::pin(self.close_pane(pane, of))
+    }
+}
+
+fn unknown(id: &str) -> PaneError {
+    PaneError::Unable(format!("the pane {id} is not there any more"))
+}
+
+/// A word as tmux takes it for one: a `;` at its end would begin another command.
+fn argument(word: &str) -> String {
+    match word.strip_suffix(';') {
+        Some(rest) => format!("{rest}\\;"),
+        None => word.to_owned(),
+    }
+}
+
+/// A text in which tmux fills in nothing: `#(…)` would be run.
+fn literal(text: &str) -> String {
+    text.replace('#', "##")
+}
+
+fn color(color: Color) -> &'static str {
+    match color {
+        Color::Orange => "colour208",
+        Color::Pink => "colour213",
+        Color::Purple => "magenta",
+        other => other.as_str(),
+    }
+}
