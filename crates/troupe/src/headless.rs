@@ -3,13 +3,17 @@
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::fs::File;
 use tokio::io::{stdin, stdout};
 use tokio::sync::mpsc;
 use troupe_core::block::Block;
+use troupe_core::ids::SessionId;
+use troupe_core::visible::visible;
 use troupe_engine::load::Env;
 use troupe_engine::store::LeaseError;
+use troupe_engine::team::{Teams, orphans};
 use troupe_engine::{OpenError, Session};
 use troupe_models::detect::detect;
 use troupe_tools::shell::end_orphans;
@@ -25,6 +29,8 @@ use crate::wiring::{Asked, Outset, Wired, nobody_answers, tell_without_effect, u
 
 /// Signals that wait to be heard; the second one ends the run.
 const SIGNALS: usize = 4;
+/// How long a start looks for teams that were left behind.
+const ORPHANS: Duration = Duration::from_secs(2);
 
 /// Runs; gives the exit code.
 ///
@@ -90,8 +96,10 @@ async fn perform(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trai
     let mut signals =
         Signals::new().map_err(|error| Fault::failed(format_args!("failed to take signals: {error}")))?;
     let Wired { parts, config, start, lasts, folders: _folders, asked, options, .. } = wired;
+    let teams = config.teams.enabled.then(|| Teams::new(config.place.root.clone()));
     let session = Session::open(parts, config, start).await.map_err(refused)?;
     session.warnings().iter().for_each(warn);
+    tell_of_orphans(teams, session.id()).await;
     // Beside the work, which does not wait for it; it ends by itself.
     let _sweep = home.map(|home| tokio::task::spawn_blocking(move || end_orphans(&home)));
     if session.model_info(&session.model()).scripted && std::io::stderr().is_terminal() {
@@ -131,6 +139,18 @@ async fn perform(wired: Wired, given: Given, home: Option<PathBuf>, trail: &Trai
         exit = troupe_wire::headless::run(session, options, io) => Ok(exit.code()),
         () = forward => Ok(1),
     }
+}
+
+/// Names the teams that a killed session has left behind. Nothing of them is ended without a word.
+async fn tell_of_orphans(teams: Option<Teams>, own: &SessionId) {
+    let Some(teams) = teams else { return };
+    let found = match tokio::time::timeout(ORPHANS, orphans::find(&teams)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) => return warn(format_args!("teams that were left behind: {error}")),
+        Err(_) => return,
+    };
+    let others = found.iter().filter(|orphan| orphan.team.lead_session_id != own.as_str());
+    others.for_each(|orphan| warn(visible(&orphan.words())));
 }
 
 async fn asker(asked: Asked) -> Asker {

@@ -7,7 +7,7 @@ pub mod board;
 mod fold;
 pub mod mailbox;
 pub mod members;
-
+pub mod orphans;
 pub mod reader;
 
 use std::path::{Path, PathBuf};

@@ -11,6 +11,7 @@ mod coordinator;
 mod cost;
 mod demo;
 mod home;
+mod panes;
 mod permissions;
 mod printing;
 mod provider;

@@ -245,10 +245,7 @@ pub(super) async fn end(member: &Member) -> Result<(), PaneError> {
     let Some(back) = member.backend_type.and_then(backend::of) else { return Ok(()) };
     match &member.pane {
         Some(pane) => backend::end(&*back, pane, member.process.as_ref()).await,
-        None => match &member.process {
-            Some(owner) if !process::end(owner).await => Err(PaneError::Alive(owner.pid)),
-            _ => Ok(()),
-        },
+        None => backend::end_process(member.process.as_ref()).await,
     }
 }
 

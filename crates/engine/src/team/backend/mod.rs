@@ -137,6 +137,17 @@ pub async fn end(backend: &dyn Backend, pane: &PaneAt, process: Option<&Owner>) 
     backend.close(pane, pane.process.as_ref().or(process)).await
 }
 
+/// Ends a member whose pane is not known.
+///
+/// # Errors
+/// [`PaneError::Alive`] as [`end`].
+pub async fn end_process(process: Option<&Owner>) -> Result<(), PaneError> {
+    match process {
+        Some(owner) if !process::end(owner).await => Err(PaneError::Alive(owner.pid)),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 #[path = "tmux_tests.rs"]
 mod tmux_tests;
