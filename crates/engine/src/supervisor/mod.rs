@@ -9,6 +9,7 @@ mod handoff;
 pub(crate) mod jobs;
 pub(crate) mod mail;
 pub(crate) mod notice;
+pub(crate) mod peers;
 mod questions;
 pub(crate) mod row;
 pub(crate) mod runner;

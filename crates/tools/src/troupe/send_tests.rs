@@ -116,7 +116,8 @@ async fn what_can_not_be_sent_says_why() {
     assert!(is_error && text.ends_with("there are: main, rev"), "{text}");
     for (input, word) in [
         (json!({"to": "*", "message": {"type": "shutdown_request"}}), "one member each"),
-        (json!({"to": "uds:/tmp/x", "message": "x"}), "no other session"),
+        (json!({"to": "uds:", "message": "x"}), "no socket"),
+        (json!({"to": "uds:/tmp/x", "message": {"type": "shutdown_request"}}), "text alone"),
         (json!({"to": " ", "message": "x"}), "ListAgents"),
         (json!({"to": "rev", "message": "  "}), "empty"),
         (json!({"to": "rev", "message": {"type": "mode_set_request", "mode": "plan"}}), "shutdown_request"),
