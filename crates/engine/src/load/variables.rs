@@ -236,7 +236,8 @@ mod tests {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
             assert!(
                 known
-                    || ["TMPDIR", "XDG_RUNTIME_DIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"].contains(&variable.name),
+                    || ["TMPDIR", "XDG_RUNTIME_DIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"]
+                        .contains(&variable.name),
                 "{}",
                 variable.name
             );

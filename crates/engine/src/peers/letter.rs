@@ -70,8 +70,9 @@ pub(super) fn line(value: &impl Serialize) -> Vec<u8> {
 impl Letter {
     /// Reads a line.
     pub(super) fn read(line: &[u8]) -> Result<Self, String> {
-        let letter: Self = serde_json::from_slice(line)
-            .map_err(|fault| format!("a message is one line of JSON, {{\"from\", \"text\", \"summary\"?}}: {fault}"))?;
+        let letter: Self = serde_json::from_slice(line).map_err(|fault| {
+            format!("a message is one line of JSON, {{\"from\", \"text\", \"summary\"?}}: {fault}")
+        })?;
         if letter.text.trim().is_empty() || letter.text.len() > LONGEST {
             return Err(format!("a message has 1 to {LONGEST} bytes of text"));
         }
@@ -89,7 +90,16 @@ mod tests {
     // proves: M6
     #[test]
     fn a_letter_is_one_object_with_a_text() {
-        for bad in ["", "{", "7", "[]", "{\"text\": 7}", "{\"text\": \" \"}", "{\"text\":\"x\",\"id\":\"\"}", "\u{0}"] {
+        for bad in [
+            "",
+            "{",
+            "7",
+            "[]",
+            "{\"text\": 7}",
+            "{\"text\": \" \"}",
+            "{\"text\":\"x\",\"id\":\"\"}",
+            "\u{0}",
+        ] {
             assert!(Letter::read(bad.as_bytes()).is_err(), "{bad}");
         }
         assert!(Letter::read(b"\xff\xfe").is_err());

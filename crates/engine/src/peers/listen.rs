@@ -14,9 +14,9 @@ use tokio::time::{sleep, timeout};
 use troupe_core::BoxFuture;
 use troupe_core::ids::SessionId;
 
+use super::Peering;
 use super::letter::{Answer, LINE, Letter};
 use super::register::{Mark, Peer, Register};
-use super::Peering;
 use crate::team::process;
 
 /// Most connections at once. One more is told to try again.
@@ -44,7 +44,8 @@ pub(crate) type Take = Arc<dyn Fn(Arrived) -> BoxFuture<'static, Result<String, 
 pub(crate) struct Door {
     listener: UnixListener,
     slots: Arc<Semaphore>,
-    _place: Entered,
+    #[cfg_attr(not(test), expect(dead_code, reason = "dropped with the door"))]
+    place: Entered,
 }
 
 struct Entered {
@@ -78,7 +79,7 @@ pub(crate) fn open(
     let peer = Peer { session: session.clone(), socket, process: process::own(), cwd };
     let place = Entered { register: register.clone(), peer, mark };
     register.enter(&place.peer)?;
-    Ok(Door { listener, slots: Arc::new(Semaphore::new(MOST)), _place: place })
+    Ok(Door { listener, slots: Arc::new(Semaphore::new(MOST)), place })
 }
 
 impl Door {
@@ -94,7 +95,10 @@ impl Door {
                 }
             };
             let Ok(slot) = Arc::clone(&self.slots).try_acquire_owned() else {
-                send_away(stream, &Answer::Refused { error: "too many connections; try again".into(), busy: true });
+                send_away(
+                    stream,
+                    &Answer::Refused { error: "too many connections; try again".into(), busy: true },
+                );
                 continue;
             };
             let pid = match stream.peer_cred() {

@@ -70,7 +70,8 @@ impl Register {
     /// Where a session's socket goes: the Home, else the first of `others` in which its path is short enough. The folder
     /// is made, and is the user's alone.
     pub(super) fn socket(&self, session: &SessionId, others: &[PathBuf]) -> io::Result<PathBuf> {
-        let mut last = io::Error::new(io::ErrorKind::InvalidFilename, "the path of a socket has 100 bytes at most");
+        let mut last =
+            io::Error::new(io::ErrorKind::InvalidFilename, "the path of a socket has 100 bytes at most");
         for folder in std::iter::once(&self.folder).chain(others) {
             let socket = folder.join(format!("{session}.sock"));
             if socket.as_os_str().len() > PATH {
@@ -104,7 +105,8 @@ impl Register {
         let file = self.file(session);
         file.metadata().ok().filter(|meta| meta.is_file() && meta.len() <= FILE)?;
         let peer: Peer = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-        let named = |end: &str| peer.socket.file_name().is_some_and(|name| *name == *format!("{session}{end}"));
+        let named =
+            |end: &str| peer.socket.file_name().is_some_and(|name| *name == *format!("{session}{end}"));
         (peer.session.as_str() == session && named(".sock") && peer.socket.is_absolute()).then_some(peer)
     }
 

@@ -10,9 +10,9 @@ use troupe_core::ids::{AgentId, JobId};
 use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, MailError, Receipt, leaves_session};
 use troupe_core::team::Kind;
 
-use super::{Shared, peers};
 use super::spawn::{ResumeError, Resumed, Wake, resume};
 use super::team::{Via, route};
+use super::{Shared, peers};
 use crate::inbox::InboxError;
 
 /// How long an agent that is ending may take until it is taken up again.

@@ -147,3 +147,17 @@ async fn the_list_is_bounded_and_a_line_each() {
         assert!(agents == 0 || text.starts_with("a0 rev [Explore] running: look"), "{text}");
     }
 }
+
+// proves: M5, S1
+#[tokio::test]
+async fn a_message_that_leaves_the_session_is_judged_by_where_it_goes() {
+    let access = |to: &str| SendMessage::new().access(&place(), &json!({"to": to, "message": "x"})).unwrap();
+    let send = |to: &str| vec![Access::Send { to: to.to_owned() }];
+    assert_eq!(access("rev"), [Access::Own]);
+    assert_eq!(access("bridge:7c1d"), send("bridge:7c1d"));
+    assert_eq!(access("uds:/run/./x/../a.sock"), send("uds:/run/a.sock"));
+    assert_eq!(access("uds:a.sock"), send("uds:/w/a.sock"));
+    let post = Post::of(Ok(Delivery::Queued));
+    post.send(json!({"to": "uds:a.sock", "message": "x"})).await;
+    assert_eq!(post.sent.lock().unwrap()[0].to, "uds:/w/a.sock");
+}
