@@ -67,9 +67,10 @@ impl Stage {
         // One that was sent away meanwhile reads the answer all the same.
         let _ = stream.write_all(bytes).await;
         let _ = stream.shutdown().await;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut answer = Vec::new();
+        // What was not read to its end is a reset, behind the answer.
+        let _ = stream.read_to_end(&mut answer).await;
+        String::from_utf8(answer).unwrap()
     }
 }
 

@@ -156,7 +156,8 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault>
         }
         if !has_own(member) && place.standing(team, member) != Standing::Gone {
             let lock = place.mail(team.array_mail).lock(&member.name);
-            let process = Lease::holder(&lock).unwrap_or_else(|| "?".to_owned());
+            let known = member.process.as_ref().map(|process| process.pid.to_string());
+            let process = Lease::holder(&lock).or(known).unwrap_or_else(|| "?".to_owned());
             let why = "which this team did not start";
             report.left.push(format!("{} is run by process {process}, {why}", member.name));
         }

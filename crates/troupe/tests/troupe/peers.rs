@@ -167,6 +167,28 @@ fn a_message_that_leaves_the_session_needs_leave() {
     let rule = format!("SendMessage({to})");
     let denied = run(&["--allowedTools", "SendMessage", "--disallowedTools", &rule]);
     assert!(!denied.contains("Sent to"), "{denied}");
+    // A rule about the whole id, or about the socket itself, holds for each way to name it.
+    let link = stage.path("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    for (to, rule) in [
+        ("bridge:7c1d".to_owned(), format!("SendMessage(bridge:{LISTENER})")),
+        (format!("uds:{}", link.display()), format!("SendMessage({to})")),
+    ] {
+        let call = format!(
+            "agent main\nreply\n  call SendMessage to=\"{to}\" message=x summary=hi\nreply \"done\"\n"
+        );
+        let mut command = scripted(&stage, "sender.script", &call);
+        command.args([
+            "-p",
+            "go",
+            "--output-format=stream-json",
+            "--verbose",
+            "--allowedTools",
+            "SendMessage",
+        ]);
+        let denied = end(command.args(["--disallowedTools", &rule]));
+        assert!(!denied.out.contains("Sent to") && denied.out.contains("denies it"), "{to} {denied:?}");
+    }
     assert!(run(&["--allowedTools", &rule]).contains("Sent to uds:"));
     assert_eq!(listener.result().0, "heard");
     listener.end();
@@ -250,8 +272,8 @@ fn another_user_is_sent_away() {
         all(above, 0o755);
         folder = above;
     }
-    let talk = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n\
-                s.sendall(b'{\"from\":\"x\",\"text\":\"hello\"}\\n')\nprint(s.recv(4096).decode())\n";
+    // It is sent away before it has said anything, so only what it hears counts.
+    let talk = "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\nprint(s.recv(4096).decode())\n";
     let python = ["/usr/bin/python3", "/usr/local/bin/python3"]
         .into_iter()
         .find(|path| std::path::Path::new(path).exists());

@@ -232,7 +232,10 @@ fn a_team_is_cleared_away_with_its_own_processes_and_no_other() {
         Member { process: Some(Owner { pid: other.id(), start: start(&other) }), ..member("eve") },
     ];
     let place = left_behind(&stage, "blue", members);
-    left_behind(&stage, "red", Vec::new());
+    // It ran in a process that has ended, whatever has its number now.
+    drop(wait(Lease::take(&place.mail(false).lock("eve"))));
+    let guest = Member { process: Some(Owner { pid: other.id(), start: start(&other) }), ..member("zoe") };
+    left_behind(&stage, "red", vec![guest.clone()]);
     wait(teams(&stage).tasks("blue").unwrap().make(
         &Move::Add(New { subject: "roof".into(), ..New::default() }),
         &Mover { who: &Who::lead("x"), listeners: &[], gone: &|_| None, now_ms: 1 },
@@ -242,6 +245,8 @@ fn a_team_is_cleared_away_with_its_own_processes_and_no_other() {
     troupe(&stage, &["clean", "blue", "--yes"]).says(1, &["led by a running session"]);
     assert!(own.try_wait().unwrap().is_none());
     drop(lead);
+    // Kept open: a shell whose input ends is gone by itself.
+    let input = own.stdin.take();
     let reaper = std::thread::spawn(move || own.wait().unwrap());
     let cleared = troupe(&stage, &["clean", "blue", "--yes"]);
     assert_eq!(
@@ -249,16 +254,22 @@ fn a_team_is_cleared_away_with_its_own_processes_and_no_other() {
         "the process of ann ended\nthe process of bob had ended\nThe team blue is gone.\n"
     );
     poll("its end", LIMIT, || reaper.is_finished().then_some(()));
+    drop(input);
     assert!(other.try_wait().unwrap().is_none(), "the other one runs");
     for gone in ["teams/blue", "tasks/blue"] {
         assert!(!stage.path("home/.troupe").join(gone).exists(), "{gone}");
     }
     assert!(stage.path("home/.troupe/teams/red").is_dir());
+    let guests = troupe(&stage, &["clean", "--yes"]);
+    assert_eq!(guests.code, Some(1));
+    let words = format!("left: zoe is run by process {}, which this team did not start\n", other.id());
+    assert!(guests.out.starts_with(&words), "{guests:?}");
+    assert!(stage.path("home/.troupe/teams/red").is_dir() && other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
     let rest = json(&stage, &["clean", "--yes"]);
     assert_eq!((&rest["teams"][0]["name"], &rest["teams"][0]["removed"]), (&"red".into(), &true.into()));
     assert_eq!(troupe(&stage, &["clean", "--yes"]).clean(), "No team is left behind.\n");
-    other.kill().unwrap();
-    other.wait().unwrap();
 }
 
 // proves: T3, W4
