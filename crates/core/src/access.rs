@@ -24,6 +24,11 @@ pub enum Access {
         /// Its type.
         agent: String,
     },
+    /// Sends a message out of the session.
+    Send {
+        /// Where to: `uds:/path` or `bridge:SESSION`.
+        to: String,
+    },
     /// Only the agent's own state: its list of things to do, its jobs.
     Own,
     /// The call is itself a question to a person, who is asked in every mode.

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::block::{Block, text_of};
 use crate::entry::{Body, Entry, Origin, Stop};
 use crate::fold::Reply;
+use crate::mail::leaves_session;
 use crate::policy::{Behaviour, Rules};
 use crate::ports::tool::{Place, ToolSpec};
 use crate::schema;
@@ -109,8 +110,9 @@ fn conversation(entries: &[Arc<Entry>]) -> Vec<String> {
             Body::User { blocks, from: Origin::Human, .. } => {
                 (vec![json!({"from": "person", "text": cut(&text_of(blocks))})], &mut persons)
             }
-            Body::User { blocks, from: Origin::Agent(_), .. } => {
-                (vec![json!({"from": "lead", "text": cut(&text_of(blocks))})], &mut others)
+            Body::User { blocks, from: Origin::Agent(from), .. } => {
+                let from = if leaves_session(from.as_str()) { "another session" } else { "lead" };
+                (vec![json!({"from": from, "text": cut(&text_of(blocks))})], &mut others)
             }
             Body::Assistant { blocks, stop, .. } if *stop != Stop::Cut => {
                 (blocks.iter().filter_map(of_agent).collect(), &mut others)

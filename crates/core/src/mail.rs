@@ -16,6 +16,16 @@ const SUMMARY: usize = 120;
 /// Most characters of a text that stand in for a summary.
 const BRIEF: usize = 80;
 
+/// Before the id of another session, where a message goes there.
+pub const BRIDGE: &str = "bridge:";
+/// Before the path of a socket, where a message goes there.
+pub const UDS: &str = "uds:";
+
+/// Whether an address is one of another session, or of another program.
+pub fn leaves_session(to: &str) -> bool {
+    to.starts_with(BRIDGE) || to.starts_with(UDS)
+}
+
 /// A message to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mail {
@@ -82,6 +92,22 @@ pub enum MailError {
         name: String,
         /// The agent that had it.
         id: AgentId,
+    },
+    /// No session whose id begins so listens.
+    #[error("there is no running session `{to}`; there are: {}", if .known.is_empty() { "none".to_owned() } else { .known.join(", ") })]
+    NotRunning {
+        /// Whom it was to.
+        to: String,
+        /// The sessions that listen.
+        known: Vec<String>,
+    },
+    /// The ids of several sessions begin so.
+    #[error("`{to}` is the beginning of several: {}", .known.join(", "))]
+    Several {
+        /// Whom it was to.
+        to: String,
+        /// The sessions.
+        known: Vec<String>,
     },
     /// It is to the sender.
     #[error("`{0}` is you")]

@@ -89,7 +89,7 @@ fn touch(access: &Access) -> Touch<'_> {
         Access::Exec(command) if command.is_read_only() => Touch::ReadAll,
         Access::Spawn { .. } => Touch::ReadAll,
         Access::Fetch { .. } => Touch::Nothing,
-        Access::Own | Access::Person => Touch::Own,
+        Access::Own | Access::Person | Access::Send { .. } => Touch::Own,
         Access::Exec(_) | Access::Unknown => Touch::Anything,
     }
 }

@@ -18,6 +18,7 @@ pub mod journal;
 pub mod judge;
 pub mod load;
 mod models;
+pub mod peers;
 pub mod session;
 pub mod starting;
 pub mod store;

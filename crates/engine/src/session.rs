@@ -27,6 +27,7 @@ use troupe_core::prompt::Instructions;
 pub use crate::contexts::{Contexts, ListedIn};
 pub use crate::definitions::{Definitions, GiveDefinitions, ReadCatalogue};
 pub use crate::models::Models;
+pub use crate::peers::Peering;
 pub use gate::Gate;
 
 use crate::bus::Subscription;
@@ -41,7 +42,7 @@ use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
 pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork};
-use crate::supervisor::{Shared, background, spawn, team};
+use crate::supervisor::{Shared, background, peers, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
 pub use steering::{NotAtWork, SteerError, Steered};
@@ -104,6 +105,8 @@ pub struct Config {
     pub cache: Caching,
     /// Teams.
     pub teams: Teamwork,
+    /// Mail between sessions.
+    pub peers: Peering,
     /// The program's version, for the transcripts.
     pub version: String,
 }
@@ -325,6 +328,7 @@ impl Session {
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
         background::tidy(&shared);
         tasks::tidy(&shared);
+        warnings.extend(peers::listen(&shared).await);
         Ok(Self { shared, warnings, opened, _lease: lease })
     }
 

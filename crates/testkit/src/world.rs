@@ -140,6 +140,7 @@ impl World {
             cache: Caching::default(),
             tasks: None,
             teams: Teamwork::default(),
+            peers: troupe_engine::session::Peering::default(),
             version: "0.0.0".to_owned(),
         };
         Self {

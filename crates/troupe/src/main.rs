@@ -20,6 +20,7 @@ mod prompt;
 mod sandbox;
 mod sessions;
 mod signals;
+mod team;
 mod telemetry;
 mod trace;
 mod trust;
@@ -79,6 +80,7 @@ fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
         Some(Command::Agents(wish)) => print(&block_on(agents::run(wish, environment()?))?),
+        Some(Command::Team(wish)) => block_on(team::run(wish, environment()?)),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Config(wish)) => print(&config::text(wish, environment()?)?),
         Some(Command::Completions { shell }) => {

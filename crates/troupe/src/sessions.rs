@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use serde_json::Value;
@@ -26,6 +26,12 @@ const HEAD: u64 = 64 * 1024;
 const SHOWN: usize = 70;
 /// Sessions that are shown.
 const MOST: usize = 50;
+
+/// The folder that holds `projects/`, and with it teams and task lists.
+pub(crate) fn root(env: &Env) -> PathBuf {
+    let places = Places::of(env);
+    places.projects.parent().unwrap_or(&places.state).to_owned()
+}
 
 /// The session of this id in the folder, or its latest; and the journal that has it.
 ///
@@ -74,7 +80,11 @@ pub(crate) fn text(env: &Env) -> Result<String, Fault> {
 
 fn age(session: &Listed, now_ms: i64) -> String {
     let since = session.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let seconds = now_ms / 1000 - i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    in_words(now_ms / 1000 - i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
+}
+
+/// A time in one unit.
+pub(crate) fn in_words(seconds: i64) -> String {
     match seconds.max(0) {
         seconds @ 0..60 => format!("{seconds} s"),
         seconds @ 60..3_600 => format!("{} min", seconds / 60),

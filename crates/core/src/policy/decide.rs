@@ -161,6 +161,11 @@ impl Judge<'_> {
                 Level::Free,
                 |matcher| matches!(matcher, Matcher::Agent(name) if name.matches(agent)),
             ),
+            Access::Send { to } => self.named(
+                &format!("nothing allows messages to {to}"),
+                Level::Ask,
+                |matcher| matches!(matcher, Matcher::Address(address) if address.matches(to)),
+            ),
             Access::Own => Finding::free(),
             Access::Person => Finding::new(Level::Bound, "it is a question to a person"),
             Access::Unknown => Finding::new(Level::Ask, "nothing allows it"),

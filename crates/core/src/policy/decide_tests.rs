@@ -402,3 +402,41 @@ fn what_a_gatekeeper_asks_about_is_asked_whatever_allows_it() {
     assert_eq!(word(&asked(&[], Mode::DontAsk)), "deny");
     assert_eq!(word(&asked(&[("T", Behaviour::Deny)], Mode::Default)), "deny");
 }
+
+// proves: M5, S1
+#[test]
+fn a_message_that_leaves_the_session_is_asked_about_and_has_rules_of_its_own() {
+    use Behaviour::{Allow, Ask, Deny};
+    let to = |address: &str| Access::Send { to: address.into() };
+    let word = |rules: &[(&str, Behaviour)], mode, address: &str| {
+        word(&judge(rules, mode, "SendMessage", to(address)))
+    };
+    let socket = "uds:/run/a.sock";
+    for (mode, wanted) in [
+        (Mode::Default, "ask"),
+        (Mode::AcceptEdits, "ask"),
+        (Mode::DontAsk, "deny"),
+        (Mode::BypassPermissions, "allow"),
+    ] {
+        assert_eq!(word(&[], mode, socket), wanted, "{mode:?}");
+    }
+    let default = |rules: &[(&str, Behaviour)], address: &str| word(rules, Mode::Default, address);
+    assert_eq!(default(&[("SendMessage(uds:/run/*)", Allow)], socket), "allow");
+    assert_eq!(default(&[("SendMessage(uds:/tmp/*)", Allow)], socket), "ask");
+    assert_eq!(default(&[("SendMessage(bridge:*)", Allow)], socket), "ask");
+    assert_eq!(default(&[("SendMessage(bridge:*)", Allow)], "bridge:7c1d"), "allow");
+    assert_eq!(default(&[("SendMessage", Allow)], socket), "allow");
+    assert_eq!(default(&[("SendMessage", Allow), ("SendMessage(uds:*)", Deny)], socket), "deny");
+    assert_eq!(default(&[("SendMessage", Allow), ("SendMessage(uds:*)", Ask)], socket), "hard");
+    assert_eq!(default(&[("SendMessage(uds:*)", Deny)], "bridge:7c1d"), "ask");
+    let Verdict::Ask(asking) = judge(&[], Mode::Default, "SendMessage", to(socket)) else { panic!("asks") };
+    let rules = vec!["SendMessage(uds:/run/a.sock)".to_owned()];
+    assert_eq!(
+        asking.suggestions,
+        [Update::AddRules { rules, behaviour: Allow, destination: Destination::LocalSettings }]
+    );
+    let Verdict::Ask(asking) = judge(&[], Mode::Default, "SendMessage", to("uds:/run/*")) else {
+        panic!("asks")
+    };
+    assert_eq!(asking.suggestions, [], "what would cover more is not offered");
+}

@@ -150,6 +150,7 @@ impl Notes {
             Access::Read(path) | Access::Write(path) => path.typed.display().to_string(),
             Access::Fetch { host } => host.clone(),
             Access::Spawn { agent } => agent.clone(),
+            Access::Send { to } => to.clone(),
             // Its parts are there already.
             Access::Exec(_) => return,
             Access::Own | Access::Person | Access::Unknown => tool.to_owned(),

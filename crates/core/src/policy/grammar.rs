@@ -20,6 +20,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("ListMcpResources", "ListMcpResourcesTool"),
     ("ReadMcpResource", "ReadMcpResourceTool"),
     ("Brief", "SendUserMessage"),
+    ("ListPeers", "ListAgents"),
 ];
 
 /// Tools that rules are mostly about, to find a slip of the pen.
@@ -135,6 +136,7 @@ pub(super) fn read(text: &str, behaviour: Behaviour, base: &Path) -> Result<Matc
         "PowerShell" if allows => Ok(Matcher::Nothing),
         "PowerShell" => Ok(Matcher::Every(Wildcard::new(name))),
         "Agent" => Ok(Matcher::Agent(Wildcard::new(spec))),
+        "SendMessage" if crate::mail::leaves_session(spec) => Ok(Matcher::Address(Wildcard::new(spec))),
         "Skill" => Ok(Matcher::Skill(Wildcard::new(spec.trim_start_matches('/').trim_end_matches(":*")))),
         _ => match field(spec) {
             Some((key, value)) if !allows => by_value(name, key, value),

@@ -66,6 +66,8 @@ pub(super) enum Matcher {
     Domain(String),
     /// Types of agents.
     Agent(Wildcard),
+    /// Receivers outside of the session.
+    Address(Wildcard),
     /// Skills.
     Skill(Wildcard),
     /// Folders that a command changes to.
@@ -286,6 +288,7 @@ impl Matcher {
             | Self::Edit(_)
             | Self::Domain(_)
             | Self::Agent(_)
+            | Self::Address(_)
             | Self::Cd(_)
             | Self::Nothing => false,
         }

@@ -116,6 +116,8 @@ pub(super) fn suggest(call: &Judged<'_>) -> Vec<Update> {
                 destination: Destination::Session,
             }),
             Access::Unknown => Some(allow(vec![tool_name(call.tool).to_owned()])),
+            Access::Send { to } if is_plain_address(to) => Some(allow(vec![format!("SendMessage({to})")])),
+            Access::Send { .. } => None,
             Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person => None,
         };
         updates.extend(update.filter(|update| !updates.contains(update)));
@@ -244,6 +246,11 @@ fn escaped(text: &str) -> Option<String> {
     let text = text.trim();
     // A star is escaped; one that already is can't be told from that.
     (text.len() <= LONGEST && !text.is_empty() && !text.contains("\\*")).then(|| text.replace('*', "\\*"))
+}
+
+/// An address that stands in a rule for itself alone.
+fn is_plain_address(to: &str) -> bool {
+    !to.is_empty() && to.chars().all(|c| c.is_alphanumeric() || "/._-:".contains(c))
 }
 
 fn is_plain_host(host: &str) -> bool {

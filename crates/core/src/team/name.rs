@@ -3,6 +3,9 @@
 /// The lead's name in its team.
 pub const LEAD: &str = "team-lead";
 
+/// The name under which a person at a shell writes to members and has tasks. No agent can have it.
+pub const PERSON: &str = "user";
+
 /// Most bytes of a name in a path.
 const LONGEST: usize = 64;
 

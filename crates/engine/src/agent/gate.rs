@@ -26,7 +26,7 @@ use super::scratch;
 use super::types;
 use crate::judge::touched;
 use crate::load::git::Checkout;
-use crate::supervisor::{Row, Shared};
+use crate::supervisor::{Row, Shared, peers};
 
 /// How long a call that is itself a question may take to be made ready, such as by reading a file.
 const ASK_LIMIT: Duration = Duration::from_secs(30);
@@ -75,6 +75,7 @@ impl Actor {
         if tool.spawns() {
             types::meant(&mut access, &self.shared.catalogue());
         }
+        peers::meant(&mut access, &self.shared);
         self.name_fork(&**tool, input, &mut access);
         Ok(Ready { tool: Arc::clone(tool), input: input.clone(), access })
     }

@@ -25,7 +25,12 @@ pub(crate) fn resolve(access: &mut [Access], place: &Place) {
                     }
                 }
             }
-            Access::Fetch { .. } | Access::Spawn { .. } | Access::Own | Access::Person | Access::Unknown => {}
+            Access::Fetch { .. }
+            | Access::Spawn { .. }
+            | Access::Send { .. }
+            | Access::Own
+            | Access::Person
+            | Access::Unknown => {}
         }
     }
 }

@@ -19,7 +19,6 @@ const NOT_YET: &[&str] = &[
     "ADDITIONAL_DIRECTORIES_CLAUDE_MD",
     "PROACTIVE",
     "VERIFY_PLAN",
-    "UDS_INBOX",
     "WORKFLOW_SCRIPTS",
     "AUTO_DREAM",
     "AGENT_TRIGGERS",

@@ -111,6 +111,7 @@ variables! {
     TROUPE_TRUST_WORKSPACE: Exact, OFF, "Vouches for the folder, as --trust-workspace does.";
     IS_SANDBOX: Exact, OFF, "The machine may be lost: root may work without questions.";
     TMPDIR: Exact, Kind::Path, "The folder for files that need not last.";
+    XDG_RUNTIME_DIR: Exact, Kind::Path, "The user's folder for sockets, where the path of the Home is too long for one.";
 
     ["Set by an SDK that starts troupe"]
     CLAUDE_AGENT_SDK_VERSION: Exact, Kind::Text, "Version of the SDK that started this process.";
@@ -240,7 +241,8 @@ mod tests {
             let known = free.iter().any(|prefix| variable.name.starts_with(prefix));
             assert!(
                 known
-                    || ["TMPDIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"].contains(&variable.name)
+                    || ["TMPDIR", "XDG_RUNTIME_DIR", "SHELL", "HTTPS_PROXY", "NO_PROXY", "IS_SANDBOX"]
+                        .contains(&variable.name)
                     || ["TMUX", "TMUX_PANE", "TERM_PROGRAM", "ITERM_SESSION_ID"].contains(&variable.name),
                 "{}",
                 variable.name

@@ -116,6 +116,7 @@ pub fn short_form(access: &[Access]) -> Vec<String> {
             Access::Read(path) | Access::Write(path) => cut(&path.typed.to_string_lossy(), TEXT),
             Access::Fetch { host } => cut(host, TEXT),
             Access::Spawn { agent } => cut(agent, TEXT),
+            Access::Send { to } => cut(to, TEXT),
             Access::Own | Access::Person | Access::Unknown => continue,
         };
         if things.len() == THINGS {

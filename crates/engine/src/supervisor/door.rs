@@ -19,7 +19,7 @@ use troupe_core::ports::tool::Place;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::{Hold, Untold};
-use super::{Shared, background, mail, notice, runner, spawn, tasks};
+use super::{Shared, background, mail, notice, peers, runner, spawn, tasks};
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -114,8 +114,13 @@ impl Supervisor for Door {
     }
 
     fn correspondents(&self, me: &AgentId) -> BoxFuture<'_, Vec<Correspondent>> {
-        let found = self.0.row(me).map(|row| mail::correspondents(&self.0, &row.header));
-        Box::pin(std::future::ready(found.unwrap_or_default()))
+        let row = self.0.row(me);
+        Box::pin(async move {
+            let Some(row) = row else { return Vec::new() };
+            let mut found = mail::correspondents(&self.0, &row.header);
+            peers::add_correspondents(&self.0, &row.header, &mut found).await;
+            found
+        })
     }
 
     fn tasks<'a>(&'a self, _me: &'a AgentId) -> BoxFuture<'a, Result<Shown, MoveError>> {

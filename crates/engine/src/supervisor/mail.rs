@@ -7,12 +7,12 @@ use tokio::time::timeout;
 use troupe_core::entry::Header;
 use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, JobId};
-use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, MailError, Receipt};
+use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, MailError, Receipt, leaves_session};
 use troupe_core::team::Kind;
 
-use super::Shared;
 use super::spawn::{ResumeError, Resumed, Wake, resume};
 use super::team::{Via, route};
+use super::{Shared, peers};
 use crate::inbox::InboxError;
 
 /// How long an agent that is ending may take until it is taken up again.
@@ -26,7 +26,14 @@ pub(super) async fn send(shared: &Arc<Shared>, mut mail: Mail) -> Result<Receipt
         return Err(MailError::Length);
     }
     let from = shared.row(&mail.from).ok_or(MailError::Ending)?;
-    let to = match route(shared, &from.header, &mail).await? {
+    if leaves_session(&mail.to) {
+        return peers::send(shared, &mail).await;
+    }
+    let routed = match route(shared, &from.header, &mail).await {
+        Ok(via) => via,
+        Err(error) => return Err(peers::with_sessions(shared, error).await),
+    };
+    let to = match routed {
         Via::Posted(receipt) => return Ok(receipt),
         Via::Agent(to) => to,
     };

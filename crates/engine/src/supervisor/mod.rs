@@ -10,6 +10,7 @@ pub(crate) mod jobs;
 pub(crate) mod log;
 pub(crate) mod mail;
 pub(crate) mod notice;
+pub(crate) mod peers;
 mod questions;
 pub(crate) mod row;
 pub(crate) mod runner;

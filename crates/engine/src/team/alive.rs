@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use troupe_core::team::Team;
+use troupe_core::team::{PERSON, Team};
 
 use super::TeamPlace;
 
@@ -25,6 +25,9 @@ impl TeamPlace {
     /// How the owner of a task is gone: it has left the team, or nobody holds its lock. An agent of a member, as
     /// `ann/a1`, goes with it. One that has not begun yet has no lock, and is not gone.
     pub fn gone(&self, team: &Team, owner: &str) -> Option<String> {
+        if owner == PERSON {
+            return None;
+        }
         let name = owner.split_once('/').map_or(owner, |(member, _)| member);
         let Some(member) = team.member(name) else { return Some("is not in the team any more".to_owned()) };
         let lock = self.mail(team.array_mail).lock(&member.name);

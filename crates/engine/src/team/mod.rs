@@ -4,11 +4,18 @@
 pub mod alive;
 pub mod backend;
 pub mod board;
+mod damage;
+pub mod end_member;
 mod fold;
 pub mod mailbox;
 pub mod members;
 pub mod orphans;
+pub mod pane;
+pub mod process;
 pub mod reader;
+mod removal;
+pub mod standing;
+pub mod telling;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

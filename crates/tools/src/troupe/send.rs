@@ -5,10 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
-use troupe_core::mail::{Correspondent, Delivery, LONGEST, Mail, Receipt};
+use troupe_core::mail::{BRIDGE, Correspondent, Delivery, LONGEST, Mail, Receipt, UDS, leaves_session};
 use troupe_core::ports::tool::{BadInput, Place, Title, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_core::team::Kind;
 use troupe_core::visible::visible;
+
+use crate::file::path::normal;
 
 /// Most agents listed; the rest is counted.
 const LISTED: usize = 100;
@@ -76,16 +78,17 @@ fn word<'i>(input: &'i Value, key: &str) -> &'i str {
 /// What is to be sent, and to whom.
 fn parts(input: &Value) -> Result<(&str, &str, Option<&Value>), BadInput> {
     let to = word(input, "to");
-    if to.contains(':') {
-        let why =
-            "no other session can be reached: write to an agent of this session or a member of the team";
-        return Err(BadInput::new("to", why));
+    if [UDS, BRIDGE].contains(&to) {
+        return Err(BadInput::new("to", "names no socket and no session"));
     }
     if to.is_empty() {
         return Err(BadInput::new("to", "is empty; ListAgents shows whom there is"));
     }
     if let Some(message) = input.get("message").filter(|message| !message.is_string()) {
         protocol(message, "-")?;
+        if leaves_session(to) {
+            return Err(BadInput::new("message", "is an object; another session gets text alone"));
+        }
         if to == "*" {
             return Err(BadInput::new("message", "is an object; protocol messages go to one member each"));
         }
@@ -100,6 +103,14 @@ fn parts(input: &Value) -> Result<(&str, &str, Option<&Value>), BadInput> {
         return Err(BadInput::new("message", why));
     }
     Ok((to, text, None))
+}
+
+/// Where a message goes: a socket by its whole path, others as they are named.
+fn address(at: &Place, to: &str) -> String {
+    match to.strip_prefix(UDS) {
+        Some(path) => format!("{UDS}{}", normal(&at.cwd.join(path)).display()),
+        None => to.to_owned(),
+    }
 }
 
 /// The protocol message that an object is. A request without an id gets the call's.
@@ -139,7 +150,7 @@ async fn send(cx: &ToolCx, input: &Value) -> ToolOutput {
     let summary = Some(word(input, "summary")).filter(|summary| !summary.is_empty());
     let mail = Mail {
         from: cx.me.clone(),
-        to: to.to_owned(),
+        to: address(&cx.place, to),
         text: text.to_owned(),
         summary: summary.map(str::to_owned),
         kind,
@@ -185,9 +196,10 @@ impl Tool for SendMessage {
         &self.spec
     }
 
-    fn access(&self, _at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
-        parts(input)?;
-        Ok(vec![Access::Own])
+    fn access(&self, at: &Place, input: &Value) -> Result<Vec<Access>, BadInput> {
+        let (to, ..) = parts(input)?;
+        let outside = leaves_session(to).then(|| Access::Send { to: address(at, to) });
+        Ok(vec![outside.unwrap_or(Access::Own)])
     }
 
     fn repeats(&self) -> bool {

@@ -116,7 +116,8 @@ async fn what_can_not_be_sent_says_why() {
     assert!(is_error && text.ends_with("there are: main, rev"), "{text}");
     for (input, word) in [
         (json!({"to": "*", "message": {"type": "shutdown_request"}}), "one member each"),
-        (json!({"to": "uds:/tmp/x", "message": "x"}), "no other session"),
+        (json!({"to": "uds:", "message": "x"}), "no socket"),
+        (json!({"to": "uds:/tmp/x", "message": {"type": "shutdown_request"}}), "text alone"),
         (json!({"to": " ", "message": "x"}), "ListAgents"),
         (json!({"to": "rev", "message": "  "}), "empty"),
         (json!({"to": "rev", "message": {"type": "mode_set_request", "mode": "plan"}}), "shutdown_request"),
@@ -145,4 +146,18 @@ async fn the_list_is_bounded_and_a_line_each() {
         assert!(text.lines().last().unwrap().starts_with(last), "{text}");
         assert!(agents == 0 || text.starts_with("a0 rev [Explore] running: look"), "{text}");
     }
+}
+
+// proves: M5, S1
+#[tokio::test]
+async fn a_message_that_leaves_the_session_is_judged_by_where_it_goes() {
+    let access = |to: &str| SendMessage::new().access(&place(), &json!({"to": to, "message": "x"})).unwrap();
+    let send = |to: &str| vec![Access::Send { to: to.to_owned() }];
+    assert_eq!(access("rev"), [Access::Own]);
+    assert_eq!(access("bridge:7c1d"), send("bridge:7c1d"));
+    assert_eq!(access("uds:/run/./x/../a.sock"), send("uds:/run/a.sock"));
+    assert_eq!(access("uds:a.sock"), send("uds:/w/a.sock"));
+    let post = Post::of(Ok(Delivery::Queued));
+    post.send(json!({"to": "uds:a.sock", "message": "x"})).await;
+    assert_eq!(post.sent.lock().unwrap()[0].to, "uds:/w/a.sock");
 }

@@ -16,6 +16,7 @@ use super::later::Later;
 use super::limits::LimitFlags;
 use super::member::MemberFlags;
 use super::permissions::PermissionsCommand;
+use super::team::TeamWish;
 
 /// A coding harness in which agents work together.
 #[derive(Debug, Parser)]
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     },
     /// Show the agents of this folder, one of them in full, or begin a new one.
     Agents(Box<AgentsWish>),
+    /// Show the teams on this machine, their mail and their tasks; write to members, and mend what is left behind.
+    Team(TeamWish),
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),

@@ -8,6 +8,7 @@ mod later;
 mod limits;
 mod member;
 mod permissions;
+mod team;
 
 pub(crate) use agents::{AgentsCommand, AgentsList, AgentsNew, AgentsShow, AgentsWish, LifeWord};
 pub(crate) use cli::{
@@ -15,6 +16,7 @@ pub(crate) use cli::{
 };
 pub(crate) use config::ConfigWish;
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};
+pub(crate) use team::{TeamClean, TeamCommand, TeamMail, TeamPane, TeamSend, TeamShow, TeamTasks, TeamWish};
 
 #[cfg(test)]
 mod args_tests;

@@ -202,6 +202,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         cache: Caching::default(),
         tasks: None,
         teams: troupe_engine::session::Teamwork::default(),
+        peers: troupe_engine::session::Peering::default(),
         version: VERSION.to_owned(),
     };
     Ok((parts, config))

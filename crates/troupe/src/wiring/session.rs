@@ -14,7 +14,7 @@ use troupe_engine::load::git::Checkout;
 use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, Whence, instructions};
-use troupe_engine::session::{Background, PlaceConfig, Prompting, Watching};
+use troupe_engine::session::{Background, Peering, PlaceConfig, Prompting, Watching};
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -199,6 +199,11 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         cache: cache::caching(&env, headless),
         tasks: env.text(&var::TASK_LIST_ID).map(str::to_owned),
         teams,
+        peers: Peering {
+            // What is kept in memory alone would be lost after it was taken.
+            listens: state.lasts && tools::is_on(&env, &var::UDS_INBOX, headless),
+            folders: state::sockets(&env),
+        },
         version: VERSION.to_owned(),
     };
     let asked = Asked::of(run);

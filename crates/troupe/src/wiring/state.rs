@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use troupe_core::ports::journal::Journal;
 use troupe_engine::journal::{FileJournal, Locking, MemoryJournal};
 use troupe_engine::load::project_key::project_key;
-use troupe_engine::load::variables::TMPDIR;
+use troupe_engine::load::variables::{TMPDIR, XDG_RUNTIME_DIR};
 use troupe_engine::load::{Env, Places};
 
 /// Where a session's files go.
@@ -81,6 +81,13 @@ pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, 
          choose a place"
     );
     (places, State::in_memory(root, &cwd), Some(told))
+}
+
+/// Where sockets go whose path would be too long in the Home.
+pub(super) fn sockets(env: &Env) -> Vec<PathBuf> {
+    let runtime = env.path(&XDG_RUNTIME_DIR).map(|folder| folder.join("troupe"));
+    let temp = PathBuf::from(format!("/tmp/troupe-{}", rustix::process::geteuid().as_raw()));
+    runtime.into_iter().chain([temp]).collect()
 }
 
 /// Makes the folder, and writes a page into a file without a name there: being allowed to is not enough on a full

@@ -228,6 +228,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
         cache: Caching::default(),
         tasks: None,
         teams: troupe_engine::session::Teamwork::default(),
+        peers: troupe_engine::session::Peering::default(),
         version: "0.1.0".into(),
     }
 }

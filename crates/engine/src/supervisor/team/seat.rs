@@ -11,12 +11,13 @@ use troupe_core::CancellationToken;
 use troupe_core::color::Color;
 use troupe_core::event::{Idle, Phase};
 use troupe_core::ids::{AgentId, InputId};
-use troupe_core::team::{LEAD, Team};
+use troupe_core::team::{LEAD, Member, Team};
 
 use super::{claim, delivery};
 use crate::supervisor::Shared;
 use crate::team::mailbox::Mailbox;
 use crate::team::members::Membership;
+use crate::team::standing::Standing;
 use crate::team::{TeamError, TeamPlace};
 
 /// Messages to all that one agent sends a minute.
@@ -132,6 +133,11 @@ impl Here {
     pub(crate) async fn team(&self) -> Result<Team, TeamError> {
         let unknown = || TeamError::Unknown { name: self.place.name.clone(), known: Vec::new() };
         self.place.members.load().await?.ok_or_else(unknown)
+    }
+
+    /// What a member does, whichever process runs it.
+    pub(crate) fn standing(&self, team: &Team, member: &Member) -> Standing {
+        self.place.standing(team, member)
     }
 
     pub(super) fn note_idle(&self, name: &str, words: String) {

@@ -1,0 +1,108 @@
+//! `troupe team`: a person sees and mends what agents see of teams. What lies on disk is other programs' word: damaged
+//! files are told, and no text of theirs acts on the terminal.
+
+mod clean;
+mod list;
+mod mail;
+mod pane;
+mod send;
+mod show;
+mod tasks;
+mod worktree;
+
+use troupe_core::team::{Member, Team, split};
+use troupe_core::visible::visible;
+use troupe_engine::load::Env;
+use troupe_engine::team::{TeamError, TeamPlace, Teams};
+
+use crate::args::{TeamCommand, TeamWish};
+use crate::fault::Fault;
+use crate::{print, sessions};
+
+/// Does what is asked; gives the exit code.
+///
+/// # Errors
+/// When there is no such team, member or task, or files can't be written.
+pub(crate) async fn run(wish: &TeamWish, env: Env) -> Result<u8, Fault> {
+    let teams = Teams::new(sessions::root(&env));
+    match &wish.command {
+        None => print(&list::text(&teams, wish.json).await?),
+        Some(TeamCommand::List(list)) => print(&list::text(&teams, list.json).await?),
+        Some(TeamCommand::Show(show)) => print(&show::text(&teams, show).await?),
+        Some(TeamCommand::Mail(mail)) => mail::run(&teams, mail).await,
+        Some(TeamCommand::Send(send)) => print(&send::run(&teams, send).await?),
+        Some(TeamCommand::Tasks(tasks)) => print(&tasks::run(&teams, tasks).await?),
+        Some(TeamCommand::Clean(wish)) => clean::run(&teams, wish, &env).await,
+        Some(TeamCommand::HidePane(wish)) => print(&pane::run(&teams, wish, true).await?),
+        Some(TeamCommand::ShowPane(wish)) => print(&pane::run(&teams, wish, false).await?),
+    }
+}
+
+/// A team on disk.
+struct Found {
+    place: TeamPlace,
+    team: Team,
+}
+
+/// The team of this name, else the only one that there is.
+async fn find(teams: &Teams, name: Option<&str>) -> Result<Found, Fault> {
+    let only;
+    let name = if let Some(name) = name {
+        name
+    } else {
+        let names = teams.names().map_err(fault)?;
+        match names.as_slice() {
+            [] => return Err(Fault::failed("there is no team on this machine")),
+            [one] => {
+                only = one.clone();
+                &only
+            }
+            several => {
+                let names = format!("there are several teams: {}", several.join(", "));
+                return Err(Fault::usage(names).hint("name one: --team NAME, or NAME@TEAM for a member"));
+            }
+        }
+    };
+    let place = teams.place(name).map_err(fault)?;
+    match place.members.load().await.map_err(fault)? {
+        Some(team) => Ok(Found { place, team }),
+        None => {
+            Err(fault(TeamError::Unknown { name: name.to_owned(), known: teams.names().map_err(fault)? }))
+        }
+    }
+}
+
+/// The name and the team of `NAME` or `NAME@TEAM`.
+fn address<'a>(to: &'a str, team: Option<&'a str>) -> (&'a str, Option<&'a str>) {
+    match split(to) {
+        Some((name, of)) => (name, Some(team.unwrap_or(of))),
+        None => (to, team),
+    }
+}
+
+impl Found {
+    fn member(&self, name: &str) -> Result<&Member, Fault> {
+        self.team.member(name).ok_or_else(|| {
+            fault(TeamError::NoMember {
+                name: name.to_owned(),
+                team: self.place.name.clone(),
+                known: self.team.names(),
+            })
+        })
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn fault(error: TeamError) -> Fault {
+    let hint = match &error {
+        TeamError::Unknown { .. } | TeamError::NoMember { .. } => Some("troupe team list"),
+        _ => None,
+    };
+    let fault = Fault::failed(&error);
+    hint.into_iter().fold(fault, Fault::hint)
+}
+
+/// Lines that can't be read, for people.
+fn damage(what: &str, lines: &[String]) -> String {
+    lines.iter().map(|line| format!("damaged, in {what}: {}\n", visible(line))).collect()
+}
