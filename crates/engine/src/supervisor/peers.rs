@@ -104,12 +104,11 @@ pub(super) async fn send(shared: &Arc<Shared>, mail: &Mail) -> Result<Receipt, M
     if mail.kind != Kind::Text {
         return Err(MailError::Kind("protocol messages go from member to member of a team".to_owned()));
     }
-    let (to, socket) = match mail.to.strip_prefix(UDS) {
-        Some(path) => (mail.to.clone(), Path::new(path).to_owned()),
-        None => {
-            let peer = session(shared, mail).await?;
-            (format!("{BRIDGE}{}", peer.session), peer.socket)
-        }
+    let (to, socket) = if let Some(path) = mail.to.strip_prefix(UDS) {
+        (mail.to.clone(), Path::new(path).to_owned())
+    } else {
+        let peer = session(shared, mail).await?;
+        (format!("{BRIDGE}{}", peer.session), peer.socket)
     };
     let own = shared.paths.session();
     let from = if shared.config.peers.listens { format!("{BRIDGE}{own}") } else { format!("session {own}") };

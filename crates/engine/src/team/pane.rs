@@ -54,10 +54,8 @@ pub async fn set_hidden(
     }
     let lead = team.members.iter().find(|member| team.is_lead(&member.name));
     let beside = lead.map(|lead| lead.tmux_pane_id.as_str()).filter(|id| is_pane(id));
-    let mut words = match hidden {
-        true => vec!["break-pane", "-d", "-s", pane],
-        false => vec!["join-pane", "-d", "-h", "-s", pane],
-    };
+    let mut words =
+        if hidden { vec!["break-pane", "-d", "-s", pane] } else { vec!["join-pane", "-d", "-h", "-s", pane] };
     if let Some(beside) = beside.filter(|_| !hidden) {
         words.extend(["-t", beside]);
     }

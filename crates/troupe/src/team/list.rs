@@ -23,13 +23,13 @@ pub(super) async fn text(teams: &Teams, as_json: bool) -> Result<String, Fault> 
     }
     let mut text = String::new();
     for FoundTeam { place, team } in &found {
-        text.push_str(&match team {
+        let folder = place.folder.display();
+        let lines = match team {
             Ok(Some(team)) => lines(place, team),
-            Ok(None) => {
-                format!("{}: nothing of a team can be read in {}\n", place.name, place.folder.display())
-            }
+            Ok(None) => format!("{}: nothing of a team can be read in {folder}\n", place.name),
             Err(error) => format!("{}: {}\n", place.name, visible(&error.to_string())),
-        });
+        };
+        text.push_str(&lines);
     }
     if text.is_empty() {
         text.push_str("There is no team on this machine.\n");

@@ -110,7 +110,7 @@ fn lines(Listed { message, state }: &Listed) -> String {
     let text = words(&message.kind, &message.from).unwrap_or_else(|| message.text.clone());
     let mut out = format!("{}\n", visible(&head));
     for line in text.trim_end().lines() {
-        out.push_str(&format!("    {}\n", visible_lines(line)));
+        out.extend(["    ", &visible_lines(line), "\n"]);
     }
     out
 }

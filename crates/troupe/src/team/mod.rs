@@ -10,6 +10,8 @@ mod show;
 mod tasks;
 mod worktree;
 
+use std::fmt::Write as _;
+
 use troupe_core::team::{Member, Team, split};
 use troupe_core::visible::visible;
 use troupe_engine::load::Env;
@@ -104,5 +106,10 @@ fn fault(error: TeamError) -> Fault {
 
 /// Lines that can't be read, for people.
 fn damage(what: &str, lines: &[String]) -> String {
-    lines.iter().map(|line| format!("damaged, in {what}: {}\n", visible(line))).collect()
+    let mut text = String::new();
+    for line in lines {
+        // Writing to a string can't fail.
+        let _ = writeln!(text, "damaged, in {what}: {}", visible(line));
+    }
+    text
 }

@@ -66,14 +66,13 @@ pub(super) async fn run(teams: &Teams, wish: &TeamSend) -> Result<String, Fault>
 }
 
 fn text(wish: &TeamSend) -> Result<String, Fault> {
-    let text = match &wish.text {
-        Some(text) => text.clone(),
-        None => {
-            let mut bytes = Vec::new();
-            let read = std::io::stdin().lock().take(LONGEST as u64 + 1).read_to_end(&mut bytes);
-            read.map_err(|error| Fault::failed(format_args!("failed to read stdin: {error}")))?;
-            String::from_utf8(bytes).map_err(|_| Fault::usage("stdin holds no UTF-8"))?
-        }
+    let text = if let Some(text) = &wish.text {
+        text.clone()
+    } else {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().take(LONGEST as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| Fault::failed(format_args!("failed to read stdin: {error}")))?;
+        String::from_utf8(bytes).map_err(|_| Fault::usage("stdin holds no UTF-8"))?
     };
     if text.trim().is_empty() || text.len() > LONGEST {
         let most = format!("a message has 1 to {LONGEST} bytes of text");
