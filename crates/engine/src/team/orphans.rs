@@ -2,13 +2,10 @@
 
 use std::fmt::Write as _;
 
-use futures_util::future::join_all;
 use troupe_core::team::{BackendKind, LEAD, Member, Team};
 
 use super::alive::is_held;
-use super::backend::{self, process};
-use super::{TeamError, TeamPlace, Teams};
-use crate::store::{Lease, LeaseError};
+use super::{TeamError, TeamPlace, Teams, process};
 
 /// A team that was left behind.
 pub struct Orphan {
@@ -16,22 +13,6 @@ pub struct Orphan {
     pub place: TeamPlace,
     /// What its membership says.
     pub team: Team,
-}
-
-/// Why a team is not cleared away.
-#[derive(Debug, thiserror::Error)]
-pub enum CleanError {
-    /// Somebody leads it.
-    #[error("the team {team} is led by process {process}")]
-    Led {
-        /// Which.
-        team: String,
-        /// By which process, or `?`.
-        process: String,
-    },
-    /// These are there still, and so is the team.
-    #[error("{}", .0.join("; "))]
-    Left(Vec<String>),
 }
 
 /// The teams whose lead is known to be dead: its process is gone, and nobody holds its lock.
@@ -78,44 +59,4 @@ impl Orphan {
         );
         words
     }
-
-    /// Ends its members' processes and closes their panes, then removes its folders. Nobody can take it up meanwhile.
-    ///
-    /// # Errors
-    /// See [`CleanError`].
-    pub async fn clean(&self, teams: &Teams) -> Result<(), CleanError> {
-        let name = &self.place.name;
-        let lock = self.place.mail(self.team.array_mail).lock(LEAD);
-        let _lease = match Lease::take(&lock).await {
-            Ok(lease) => Some(lease),
-            Err(LeaseError::Held { holder }) => {
-                return Err(CleanError::Led { team: name.clone(), process: holder });
-            }
-            Err(LeaseError::NoLocks { .. }) => None,
-            Err(error) => return Err(CleanError::Left(vec![error.to_string()])),
-        };
-        let ends = self.team.members.iter().map(end);
-        let left: Vec<String> = join_all(ends).await.into_iter().flatten().collect();
-        if !left.is_empty() {
-            return Err(CleanError::Left(left));
-        }
-        let folders = [self.place.folder.clone(), teams.home.join("tasks").join(name)];
-        let gone = |folder: &std::path::PathBuf| match std::fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Some(format!("{}: {error}", folder.display()))
-            }
-            _ => None,
-        };
-        let left: Vec<String> = folders.iter().filter_map(gone).collect();
-        if left.is_empty() { Ok(()) } else { Err(CleanError::Left(left)) }
-    }
-}
-
-async fn end(member: &Member) -> Option<String> {
-    let back = member.backend_type.and_then(backend::of)?;
-    let ended = match &member.pane {
-        Some(pane) => backend::end(&*back, pane, member.process.as_ref()).await,
-        None => backend::end_process(member.process.as_ref()).await,
-    };
-    ended.err().map(|error| format!("{}: {error}", member.name))
 }

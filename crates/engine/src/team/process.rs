@@ -1,50 +1,150 @@
-//! A process that can be found again: by its number and its start.
+//! Processes that are found again by number and start, and ended with all below them, verified.
 
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::{Instant, sleep};
 use troupe_core::team::Owner;
 
-/// When the process of this number started, as the system counts it; none where there is no such process, it only
-/// waits to be reaped, or the system does not tell.
-#[cfg(target_os = "linux")]
-pub fn started(pid: u32) -> Option<u64> {
-    start_of(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
-}
+/// How long a process that was asked to end may take; a session ends its commands meanwhile.
+const GRACE: Duration = Duration::from_secs(8);
+/// How long the system may take to end one that was killed.
+const KILLED: Duration = Duration::from_secs(3);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// The same. Without `/proc` it is the second in which it started, as `ps` tells it.
-#[cfg(not(target_os = "linux"))]
-pub fn started(pid: u32) -> Option<u64> {
-    let mut ps = std::process::Command::new("/bin/ps");
-    ps.args(["-o", "stat=,lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").env("TZ", "UTC");
-    let text = String::from_utf8(ps.output().ok()?.stdout).ok()?;
-    let (state, start) = text.trim().split_once(char::is_whitespace)?;
-    let start = start.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
-    let start = jiff::civil::DateTime::strptime("%a %b %d %H:%M:%S %Y", start).ok()?;
-    let start = start.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second();
-    if state.starts_with('Z') { None } else { u64::try_from(start).ok() }
+/// What is known of a process now.
+#[derive(Clone, Debug)]
+struct Seen {
+    owner: Owner,
+    parent: u32,
 }
 
 /// This process.
 pub fn own() -> Option<Owner> {
-    let pid = std::process::id();
-    Some(Owner { pid, start: started(pid)? })
+    owner(std::process::id())
 }
 
-/// Whether it is there still.
-pub fn is_alive(process: &Owner) -> bool {
-    started(process.pid) == Some(process.start)
+/// The process of this number, if it is there and has not ended.
+pub fn owner(pid: u32) -> Option<Owner> {
+    seen(pid).map(|seen| seen.owner)
 }
 
-/// `pid (name) state …`: the 22nd field; the name may have anything in it.
+/// Whether it is still there. One that only waits to be reaped is not.
+pub fn is_alive(owner: &Owner) -> bool {
+    self::owner(owner.pid).as_ref() == Some(owner)
+}
+
+/// Ends a process and all below it: asks, waits, kills; whether none of them is there any more.
+pub async fn end(owner: &Owner) -> bool {
+    end_within(owner, GRACE).await
+}
+
+/// The same, with another time between the question and the kill.
+pub(super) async fn end_within(owner: &Owner, grace: Duration) -> bool {
+    if !is_alive(owner) {
+        return true;
+    }
+    let mut tree = below(owner);
+    signal(owner, Signal::TERM);
+    signal(owner, Signal::CONT);
+    let until = Instant::now() + grace;
+    while is_alive(owner) && Instant::now() < until {
+        sleep(LOOK).await;
+    }
+    // Also what came meanwhile: with its parent gone it is found no more.
+    tree.extend(below(owner));
+    tree.push(owner.clone());
+    for one in &tree {
+        signal(one, Signal::KILL);
+    }
+    let until = Instant::now() + KILLED;
+    while tree.iter().any(is_alive) && Instant::now() < until {
+        sleep(LOOK).await;
+    }
+    !tree.iter().any(is_alive)
+}
+
+fn signal(owner: &Owner, signal: Signal) {
+    let pid = i32::try_from(owner.pid).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid.filter(|_| is_alive(owner)) {
+        // It may have ended by now, which is what is wanted.
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// All that a process has started and what these have, as far as it hangs together.
+fn below(owner: &Owner) -> Vec<Owner> {
+    let all = all();
+    let mut found: Vec<Owner> = Vec::new();
+    let mut next = vec![owner.pid];
+    while let Some(parent) = next.pop() {
+        for child in all.iter().filter(|seen| seen.parent == parent) {
+            if !found.contains(&child.owner) && child.owner.pid != owner.pid {
+                found.push(child.owner.clone());
+                next.push(child.owner.pid);
+            }
+        }
+    }
+    found
+}
+
 #[cfg(target_os = "linux")]
-fn start_of(stat: &[u8]) -> Option<u64> {
+fn seen(pid: u32) -> Option<Seen> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // `pid (name) state parent … start` with the start as the 22nd; the name may have anything in it.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     let mut fields = std::str::from_utf8(&stat[end + 1..]).ok()?.split_ascii_whitespace();
     if matches!(fields.next()?, "Z" | "X") {
         return None;
     }
-    fields.nth(18)?.parse().ok()
+    let parent = fields.next()?.parse().ok()?;
+    let start = fields.nth(17)?.parse().ok()?;
+    Some(Seen { owner: Owner { pid, start }, parent })
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+fn all() -> Vec<Seen> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pid = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    entries.flatten().filter_map(pid).filter_map(seen).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn seen(pid: u32) -> Option<Seen> {
+    listed(&["-p", &pid.to_string()]).into_iter().next()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn all() -> Vec<Seen> {
+    listed(&["-A"])
+}
+
+/// Processes as `ps` has them; the start is a digest of its words.
+#[cfg(not(target_os = "linux"))]
+fn listed(which: &[&str]) -> Vec<Seen> {
+    use sha2::{Digest as _, Sha256};
+    let said = std::process::Command::new("ps")
+        .args(which)
+        .args(["-o", "pid=,ppid=,stat=,lstart="])
+        .env("LC_ALL", "C")
+        .output();
+    let Ok(said) = said else { return Vec::new() };
+    let read = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (pid, parent) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        if words.next()?.starts_with('Z') {
+            return None;
+        }
+        let start: Vec<&str> = words.collect();
+        let digest = Sha256::digest(start.join(" "));
+        let start = u64::from_be_bytes(digest.first_chunk().copied()?);
+        Some(Seen { owner: Owner { pid, start }, parent })
+    };
+    String::from_utf8_lossy(&said.stdout).lines().filter_map(read).collect()
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -54,9 +154,5 @@ mod tests {
         assert_eq!(own().map(|own| is_alive(&own)), Some(true));
         let other = own().map(|own| Owner { start: own.start + 1, ..own });
         assert_eq!(other.map(|other| is_alive(&other)), Some(false));
-        let fields = "0 ".repeat(18);
-        assert_eq!(start_of(format!("7 (a) b) S {fields}42 0").as_bytes()), Some(42));
-        assert_eq!(start_of(format!("7 (a) Z {fields}42 0").as_bytes()), None);
-        assert_eq!(start_of(b"7 (a) S 1"), None);
     }
 }

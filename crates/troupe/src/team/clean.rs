@@ -152,7 +152,7 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault>
             Ok(Ended::Now) => report.ended.push((member.name.clone(), "ended")),
             Ok(Ended::Before) => report.ended.push((member.name.clone(), "had ended")),
             Ok(Ended::WithLead) => {}
-            Err(error) => report.left.push(error.to_string()),
+            Err(error) => report.left.push(format!("{}: {error}", member.name)),
         }
         if !has_own(member) && place.standing(team, member) != Standing::Gone {
             let lock = place.mail(team.array_mail).lock(&member.name);

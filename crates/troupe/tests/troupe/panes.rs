@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use troupe_engine::team::backend::process;
-use troupe_engine::team::{Teams, orphans};
+use troupe_engine::team::process;
 use troupe_testkit::process::{LIMIT, poll};
 
 use crate::stage::{Stage, end};
@@ -272,13 +271,9 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
         "nobody is ended unasked"
     );
 
-    let teams = Teams::new(stage.path("home/.troupe"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let found = orphans::find(&teams).await.unwrap();
-        assert_eq!(found.len(), 1);
-        found[0].clean(&teams).await.unwrap();
-    });
+    let cleaned = end(stage.troupe().args(["team", "clean", "blue", "--yes"]));
+    assert_eq!(cleaned.code, Some(0), "{cleaned:?}");
+    assert!(cleaned.out.contains("The team blue is gone"), "{cleaned:?}");
     assert!(!owners.iter().flatten().any(process::is_alive));
     assert_eq!(server.panes(), "%0 %4");
     assert!(!stage.path("home/.troupe/teams/blue").exists());

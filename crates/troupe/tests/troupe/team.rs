@@ -218,7 +218,7 @@ fn resident() -> Child {
 fn a_team_is_cleared_away_with_its_own_processes_and_no_other() {
     let stage = Stage::new();
     let (mut own, mut other) = (resident(), resident());
-    let start = |child: &Child| process::started(child.id()).unwrap();
+    let start = |child: &Child| process::owner(child.id()).unwrap().start;
     let pane = |name: &str, pid, start| Member {
         backend_type: Some(BackendKind::Tmux),
         tmux_pane_id: "%1".into(),

@@ -11,7 +11,7 @@ use super::outside;
 use super::seat::{Here, Place};
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, reopen_member};
-use crate::team::backend::process;
+use crate::team::process;
 use crate::team::{TeamError, TeamPlace, Teams};
 
 /// Takes the seats of the team that this session leads, and rebuilds its members of this process; whether one of them has

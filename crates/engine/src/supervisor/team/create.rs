@@ -9,7 +9,7 @@ use troupe_core::team::{Change, Member, Team, free, lead_id, slug};
 use super::seat::{Here, Place};
 use crate::store::private;
 use crate::supervisor::{Shared, log};
-use crate::team::backend::process;
+use crate::team::process;
 use crate::team::{TeamError, TeamPlace, Teams};
 
 /// The field of a team that names the call that made it.

@@ -21,6 +21,7 @@ use super::subscriptions;
 use crate::inbox::Control;
 use crate::supervisor::{Shared, log, tasks};
 use crate::team::TeamError;
+use crate::team::end_member::end_member;
 
 /// How long a member that was told to end may take.
 const END: Duration = Duration::from_secs(10);
@@ -216,7 +217,7 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<Strin
         let ended = match found {
             Standing::Idle(seat) => end(shared, seat).await,
             Standing::Ending(seat) => gone(shared, seat, END).await || end(shared, seat).await,
-            Standing::Outside(member) => outside::end(member).await.is_ok(),
+            Standing::Outside(member) => end_member(member).await.is_ok(),
             Standing::Gone | Standing::Active => true,
         };
         (!ended).then(|| name.clone())

@@ -22,7 +22,9 @@ use crate::store::private;
 use crate::supervisor::{Shared, tasks};
 use crate::team::TeamError;
 use crate::team::backend::detect::{TeammateMode, Terminal, choose};
-use crate::team::backend::{self, Backend, PaneError, Wanted, process};
+use crate::team::backend::{self, Backend, Wanted};
+use crate::team::end_member::end_member;
+use crate::team::process;
 
 /// How long a member whose process is not known yet may take to say which it is.
 const START: Duration = Duration::from_secs(30);
@@ -240,15 +242,6 @@ pub(super) fn is_alive(shared: &Shared, member: &Member) -> bool {
     }
 }
 
-/// Ends a member's process with all below it, and closes its pane.
-pub(super) async fn end(member: &Member) -> Result<(), PaneError> {
-    let Some(back) = member.backend_type.and_then(backend::of) else { return Ok(()) };
-    match &member.pane {
-        Some(pane) => backend::end(&*back, pane, member.process.as_ref()).await,
-        None => backend::end_process(member.process.as_ref()).await,
-    }
-}
-
 /// Looks after a member of another process until it is gone.
 pub(super) fn tend(shared: &Arc<Shared>, here: &Arc<Here>, name: &str) {
     here.outside_works(name, true);
@@ -302,7 +295,7 @@ async fn owes(here: &Here, name: &str) -> bool {
 
 /// Its process has ended, and it did not say so (F062).
 async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
-    let fault = end(member).await.err();
+    let fault = end_member(member).await.err();
     let reason = "its process has ended".to_owned();
     let left = |team: Option<&Team>| {
         let there = team.is_some_and(|team| team.members.iter().any(|one| one.agent_id == member.agent_id));
@@ -325,8 +318,8 @@ async fn has_left(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
     };
     // However it went, what it was started in is closed.
     let _ = timeout(LEAVE, by_itself).await;
-    let left = match end(member).await {
-        Ok(()) => String::new(),
+    let left = match end_member(member).await {
+        Ok(_) => String::new(),
         Err(error) => format!("; {error}"),
     };
     depart(shared, here, member, &format!("has left the team{left}")).await;
@@ -379,7 +372,7 @@ pub(super) async fn end_late(shared: &Shared, here: &Here, name: &str) -> bool {
 }
 
 async fn told_end(shared: &Shared, member: &Member) {
-    if let Err(error) = end(member).await {
+    if let Err(error) = end_member(member).await {
         let told = format!("{} was to end, and did not: {error}", member.name);
         shared.bus.tell(&troupe_core::ids::AgentId::main(), EventKind::Notice(Notice::Warning(told)));
     }
@@ -388,7 +381,7 @@ async fn told_end(shared: &Shared, member: &Member) {
 /// Ends all members of a team that have processes of their own; what could not be ended is told.
 pub(super) async fn end_all(team: &Team) -> Vec<String> {
     let ends = team.members.iter().filter(|member| is_outside(member)).map(|member| async move {
-        end(member).await.err().map(|error| format!("{}: {error}", member.name))
+        end_member(member).await.err().map(|error| format!("{}: {error}", member.name))
     });
     futures_util::future::join_all(ends).await.into_iter().flatten().collect()
 }

@@ -21,7 +21,7 @@ use super::seat::{Here, Place, Seat, is_at_work};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::team::alive::is_held;
-use crate::team::backend::process;
+use crate::team::process;
 use crate::team::{TeamError, Teams};
 
 /// How long the lead's lock may be free until it counts as gone.

@@ -3,7 +3,6 @@
 
 pub mod detect;
 mod iterm2;
-pub mod process;
 mod run;
 mod tmux;
 
@@ -12,6 +11,8 @@ use std::path::PathBuf;
 use troupe_core::BoxFuture;
 use troupe_core::color::Color;
 use troupe_core::team::{BackendKind, Owner, PaneAt};
+
+use super::process;
 
 pub use iterm2::Iterm2;
 pub use tmux::Tmux;
@@ -135,17 +136,6 @@ pub async fn end(backend: &dyn Backend, pane: &PaneAt, process: Option<&Owner>) 
         }
     }
     backend.close(pane, pane.process.as_ref().or(process)).await
-}
-
-/// Ends a member whose pane is not known.
-///
-/// # Errors
-/// [`PaneError::Alive`] as [`end`].
-pub async fn end_process(process: Option<&Owner>) -> Result<(), PaneError> {
-    match process {
-        Some(owner) if !process::end(owner).await => Err(PaneError::Alive(owner.pid)),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
