@@ -96,7 +96,7 @@ impl<W: Write> Show<W> {
             Notice::Warning(text) => self.line(&format!("! {text}")),
             Notice::Denied { tool, reason, .. } => self.line(&format!("! denied {tool}: {}", short(reason))),
             Notice::Retry(retry) => {
-                self.line(&format!("! the model's server: {}; trying again", retry.error))
+                self.line(&format!("! the model's server: {}; trying again", retry.error));
             }
             _ => {}
         }

@@ -101,7 +101,9 @@ fn flags(run: &Run, env: &Env, may_bypass: bool) -> Vec<String> {
         ("--betas", &run.model.betas),
     ];
     for (flag, values) in given {
-        values.iter().for_each(|one| value(flag, one));
+        for one in values {
+            value(flag, one);
+        }
     }
     for tools in run.permissions.tools.iter().flatten() {
         value("--tools", tools);

@@ -50,7 +50,9 @@ pub async fn end(owner: &Owner) -> bool {
     // Also what came meanwhile: with its parent gone it is found no more.
     tree.extend(below(owner));
     tree.push(owner.clone());
-    tree.iter().for_each(|one| signal(one, Signal::KILL));
+    for one in &tree {
+        signal(one, Signal::KILL);
+    }
     let until = Instant::now() + KILLED;
     while tree.iter().any(is_alive) && Instant::now() < until {
         sleep(LOOK).await;
