@@ -81,7 +81,9 @@ impl Tmux {
                 let made = match self.made(socket, &words, wanted).await {
                     // A window of its own, where this one is full.
                     Err(PaneError::Refused { said, .. }) if said.contains("no space") => {
-                        let words = ["new-window", "-d", "-a", "-t", pane, "-c", &cwd];
+                        let beside = ["display-message", "-p", "-t", pane, "#{window_id}"];
+                        let window = self.call(socket, &beside).await?;
+                        let words = ["new-window", "-d", "-a", "-t", &window, "-c", &cwd];
                         self.made(socket, &words, wanted).await?
                     }
                     made => made?,
