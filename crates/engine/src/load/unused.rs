@@ -23,12 +23,7 @@ const NOT_YET: &[&str] = &[
     "AUTO_DREAM",
     "AGENT_TRIGGERS",
     "AGENT_MEMORY_SNAPSHOT",
-    "TEAM_NAME",
-    "AGENT_NAME",
-    "AGENT_ID",
     "AGENT_COLOR",
-    "PLAN_MODE_REQUIRED",
-    "TEAMMATE_COMMAND",
     "PARENT_SESSION_ID",
 ];
 

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep};
 use troupe_core::team::Owner;
 
 /// How long a process that was asked to end may take; a session ends its commands meanwhile.
-const GRACE: Duration = Duration::from_secs(8);
+const GRACE: Duration = Duration::from_secs(if cfg!(test) { 1 } else { 8 });
 /// How long the system may take to end one that was killed.
 const KILLED: Duration = Duration::from_secs(3);
 /// The pause between two looks.

@@ -25,11 +25,13 @@ pub(super) struct Show<W> {
     streamed: BTreeSet<usize>,
     /// Whether the line is not ended.
     open: bool,
+    /// Whether it was said that the member is idle.
+    idle: bool,
 }
 
 impl<W: Write> Show<W> {
     pub(super) fn new(out: W, tools: Vec<Arc<dyn Tool>>) -> Self {
-        Self { out, tools, names: HashMap::new(), streamed: BTreeSet::new(), open: false }
+        Self { out, tools, names: HashMap::new(), streamed: BTreeSet::new(), open: false, idle: false }
     }
 
     /// Prints a line. A pane that takes nothing any more is closed, which ends the process by a signal.
@@ -59,8 +61,12 @@ impl<W: Write> Show<W> {
             }
             EventKind::Appended(entry) => self.appended(&event.agent, entry),
             EventKind::Delta(delta) if event.agent.is_main() => self.delta(delta),
-            EventKind::Phase(Phase::Idle(idle)) if event.agent.is_main() && *idle != Idle::Fresh => {
-                self.line("(idle)");
+            EventKind::Phase(phase) if event.agent.is_main() => {
+                let idle = matches!(phase, Phase::Idle(idle) if *idle != Idle::Fresh);
+                if idle && !self.idle {
+                    self.line("(idle)");
+                }
+                self.idle = idle;
             }
             EventKind::QuestionOpened(question) => {
                 self.line(&format!("? asks the lead: {}", short(question.headline())));

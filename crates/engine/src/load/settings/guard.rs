@@ -214,6 +214,11 @@ const GUARDED_END: &[&str] = &[
 const GUARDED: &[&str] = &[
     "HOME",
     "IS_SANDBOX",
+    // Where panes are opened, and by which server.
+    "TMUX",
+    "TMUX_PANE",
+    "TERM_PROGRAM",
+    "ITERM_SESSION_ID",
     "SHELL",
     "USER",
     "LOGNAME",

@@ -141,9 +141,15 @@ async fn all(shared: &Arc<Shared>, seat: &Arc<Seat>, team: &Team, mail: &Mail) -
     Ok(Receipt { to: AgentId::new("*"), name: None, delivery: Delivery::ToAll(names) })
 }
 
+/// The message's id. The main agent of one process is not that of another, so a member's name goes with it there.
+fn id(seat: &Seat, mail: &Mail) -> String {
+    let id = mail.id();
+    if seat.agent.is_main() && !seat.leads() { format!("{}-{id}", seat.name) } else { id.to_string() }
+}
+
 async fn put(shared: &Shared, seat: &Seat, to: &str, mail: &Mail) -> Result<(), MailError> {
     let message = Message {
-        id: mail.id().to_string(),
+        id: id(seat, mail),
         from: seat.name.clone(),
         to: to.to_owned(),
         text: words(&mail.kind, &seat.name).unwrap_or_else(|| mail.text.clone()),

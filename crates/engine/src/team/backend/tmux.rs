@@ -78,7 +78,17 @@ impl Tmux {
                     None => (pane.as_str(), ["-h", "-l", "40%"]),
                 };
                 let words = ["split-window", "-d", way[0], way[1], way[2], "-t", target, "-c", &cwd];
-                (socket, Some(pane.clone()), self.made(socket, &words, wanted).await?)
+                let made = match self.made(socket, &words, wanted).await {
+                    // A window of its own, where this one is full.
+                    Err(PaneError::Refused { said, .. }) if said.contains("no space") => {
+                        let beside = ["display-message", "-p", "-t", pane, "#{window_id}"];
+                        let window = self.call(socket, &beside).await?;
+                        let words = ["new-window", "-d", "-a", "-t", &window, "-c", &cwd];
+                        self.made(socket, &words, wanted).await?
+                    }
+                    made => made?,
+                };
+                (socket, Some(pane.clone()), made)
             }
             Where::Own(socket) => {
                 let target = format!("={}:", wanted.team);

@@ -113,6 +113,27 @@ async fn a_members_pane_stands_beside_the_leads_with_its_name_and_nothing_of_its
     assert_eq!((first.session.as_str(), first.beside.as_deref()), ("work", Some("%0")));
 }
 
+// proves: T9, F061
+#[tokio::test]
+async fn where_a_window_is_full_the_next_pane_has_its_own_and_a_failure_leaves_all_as_it_was() {
+    let server = Server::start();
+    server.say(&["resize-window", "-t", "%0", "-x", "40", "-y", "5"]);
+    let tmux = server.tmux();
+    let mut panes: Vec<PaneAt> = Vec::new();
+    for _ in 0..4 {
+        let ours: Vec<&PaneAt> = panes.iter().collect();
+        let pane = tmux.open(&wanted(&["sleep", "600"], "/".as_ref(), &ours)).await.unwrap();
+        panes.push(pane);
+    }
+    let lead = server.of("%0", "#{window_id}");
+    assert_eq!(panes[0].window, lead);
+    assert_ne!(panes[3].window, lead);
+    let gone = Tmux::at("tmux".into(), Where::Beside { socket: server.socket(), pane: "%99".into() });
+    assert!(gone.open(&wanted(&["sleep", "600"], "/".as_ref(), &[])).await.is_err());
+    assert_eq!(server.panes().len(), 5);
+    assert_eq!(server.say(&["display-message", "-p", "#{pane_id}"]), "%0");
+}
+
 // proves: T10
 #[tokio::test]
 async fn a_hidden_pane_goes_on_and_comes_back() {
