@@ -1,14 +1,17 @@
+//! Panes in a real tmux.
+
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use troupe_core::color::Color;
 use troupe_core::team::PaneAt;
 
 use super::tmux::Where;
 use super::{Backend, Tmux, Wanted, end, process};
+use crate::journal::Watch;
 
 /// A server of this test's own, with a person's session of one pane on it; gone with the test.
 struct Server {
@@ -75,14 +78,17 @@ fn wanted(command: &[&str], cwd: &Path, ours: &[&PaneAt]) -> Wanted {
 }
 
 async fn file(path: &PathBuf) -> String {
-    let until = Instant::now() + Duration::from_secs(10);
-    loop {
-        match std::fs::read_to_string(path) {
-            Ok(text) if text.ends_with('\n') => return text,
-            _ if Instant::now() > until => panic!("{} was not written", path.display()),
-            _ => tokio::time::sleep(Duration::from_millis(10)).await,
+    let watch = Watch::default();
+    let mut written = watch.follow(path);
+    let read = async {
+        loop {
+            match std::fs::read_to_string(path) {
+                Ok(text) if text.ends_with('\n') => return text,
+                _ => written.changed().await,
+            }
         }
-    }
+    };
+    tokio::time::timeout(Duration::from_secs(10), read).await.unwrap()
 }
 
 // proves: T4, T10
