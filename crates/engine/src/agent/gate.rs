@@ -12,7 +12,7 @@ use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{
     Asking, Explanation, GitTrust, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives,
-    explain, explain_waved,
+    explain, explain_waved, tool_name,
 };
 use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
@@ -58,7 +58,9 @@ impl Actor {
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
     pub(super) fn prepare(&self, call: &OpenCall, input: &Value) -> Result<Ready, Box<ToolOutput>> {
-        let Some(tool) = self.pool.iter().find(|tool| *tool.spec().name == *call.tool) else {
+        let named = |name: &str| self.pool.iter().find(|tool| *tool.spec().name == *name);
+        // An older name means the tool of now, as in a rule.
+        let Some(tool) = named(&call.tool).or_else(|| named(tool_name(&call.tool))) else {
             let known: Vec<&str> = self.pool.iter().map(|tool| &*tool.spec().name).collect();
             let text = format!("There is no tool `{}`. There are: {}.", call.tool, known.join(", "));
             return Err(Box::new(fault(&text)));

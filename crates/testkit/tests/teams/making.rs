@@ -175,3 +175,21 @@ async fn a_name_that_would_be_anothers_in_the_team_is_refused() {
     assert_eq!(names(&world), ["team-lead"], "{all:?}");
     close(session).await;
 }
+
+// proves: M6
+#[tokio::test]
+async fn a_tool_is_called_by_its_older_name_too() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call ListPeers\n\
+         reply\n  call ListPears\n\
+         reply \"listed\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    let all = of_lead(&session).await;
+    assert_eq!(all[1], "none");
+    assert!(all[2].contains("There is no tool `ListPears`"), "{all:?}");
+    close(session).await;
+}
