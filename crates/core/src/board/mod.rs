@@ -17,7 +17,7 @@ mod told_tests;
 
 pub use adopt::adopt;
 pub use door::{Made, MoveError, Shown};
-pub use moves::{Changes, Move, New, Patch, Refused, Who, decide};
+pub use moves::{Changes, Move, New, Patch, Refused, Who, decide, is_claimed_as_next};
 pub use state::Board;
 pub use task::{Status, Task, TaskId};
 pub use told::{Listener, Telling, told};

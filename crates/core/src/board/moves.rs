@@ -217,6 +217,9 @@ pub fn decide(board: &Board, step: &Move, who: &Who) -> Result<Changes, Refused>
             let first = board.claimable(&who.name).first().map(|task| task.id);
             let id = first.ok_or_else(|| Refused::NoneFree { open: open() })?;
             draft.claim(id, who)?;
+            draft.edit(id, |task| {
+                task.other.insert(NEXT.to_owned(), true.into());
+            })?;
             Some(id)
         }
         Move::Release { id, reason } => {
@@ -236,6 +239,15 @@ pub fn decide(board: &Board, step: &Move, who: &Who) -> Result<Changes, Refused>
         }
     };
     Ok(draft.finish(about))
+}
+
+/// The field of a task whose last move was [`Move::ClaimNext`]: whoever claimed it so has yet to be told, or was told and has
+/// done nothing to it since.
+const NEXT: &str = "claimedAsNext";
+
+/// Whether the last move on a task was [`Move::ClaimNext`].
+pub fn is_claimed_as_next(task: &Task) -> bool {
+    task.other.get(NEXT) == Some(&true.into())
 }
 
 /// Refuses when somebody else has the task.
@@ -368,6 +380,7 @@ impl Draft<'_> {
             task.status = Status::InProgress;
             task.owner = Some(who.name.clone());
             task.note = None;
+            task.other.remove(NEXT);
         })
     }
 
@@ -380,6 +393,7 @@ impl Draft<'_> {
             task.status = Status::Pending;
             task.owner = None;
             task.note = Some(note);
+            task.other.remove(NEXT);
         })
     }
 
@@ -418,6 +432,7 @@ impl Draft<'_> {
 
 /// A task with a patch over it, edges and deletion aside.
 fn patched(mut task: Task, patch: &Patch, who: &Who) -> Result<Task, Refused> {
+    task.other.remove(NEXT);
     if let Some(subject) = &patch.subject {
         task.subject = line("the subject", subject)?;
     }

@@ -184,7 +184,7 @@ fn what_one_leaves_undone_can_be_claimed_again_and_says_why() {
         table.add(blocked_by).unwrap();
     }
     table.make(&ann(), &Move::Claim(TaskId(1))).unwrap();
-    table.update(&bob(), 3, owner("ann")).unwrap();
+    table.update(&bob(), 3, owner("ann/a1")).unwrap();
     let left = Move::Left { owner: "ann".into(), reason: "was killed".into() };
     assert_eq!(table.make(&Who::lead("lead"), &left).unwrap().tasks.len(), 2);
     assert_eq!(table.make(&Who::lead("lead"), &left).unwrap().tasks, []);
@@ -195,6 +195,21 @@ fn what_one_leaves_undone_can_be_claimed_again_and_says_why() {
     table.make(&bob(), &Move::Claim(TaskId(1))).unwrap();
     table.set(&bob(), 1, Status::Completed).unwrap();
     assert_eq!(table.0.open_blockers(table.task(2)), []);
+}
+
+// proves: K2, T5
+#[test]
+fn a_task_that_was_claimed_as_the_next_is_known_until_it_is_moved() {
+    let mut table = Table::default();
+    table.add(&[]).unwrap();
+    table.make(&ann(), &Move::ClaimNext).unwrap();
+    assert!(is_claimed_as_next(table.task(1)));
+    let form = Patch { active_form: Some("looking".into()), ..Patch::default() };
+    table.update(&ann(), 1, form).unwrap();
+    assert!(!is_claimed_as_next(table.task(1)));
+    table.set(&ann(), 1, Status::Pending).unwrap();
+    table.make(&ann(), &Move::Claim(TaskId(1))).unwrap();
+    assert!(!is_claimed_as_next(table.task(1)));
 }
 
 // proves: K1

@@ -68,9 +68,12 @@ impl Board {
         tasks
     }
 
-    /// The tasks that `owner` has not done: begun, or waiting for it.
+    /// The tasks that `owner`, or an agent of its own (`ann/a1`), has not done: begun, or waiting for it.
     pub fn undone_of(&self, owner: &str) -> Vec<TaskId> {
-        let undone = |task: &&Task| task.status != Status::Completed && task.owner.as_deref() == Some(owner);
+        let is_of =
+            |by: &str| by.strip_prefix(owner).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let undone =
+            |task: &&Task| task.status != Status::Completed && task.owner.as_deref().is_some_and(is_of);
         self.tasks().filter(undone).map(|task| task.id).collect()
     }
 

@@ -35,6 +35,15 @@ pub struct TeamMade {
     pub config: PathBuf,
 }
 
+/// A team that was ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TeamEnded {
+    /// Its name.
+    pub name: String,
+    /// What the lead had not read of its mail: from whom, and the text.
+    pub unread: Vec<(String, String)>,
+}
+
 /// Where an agent stands in a team.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeatOf {
@@ -108,11 +117,11 @@ pub trait Teams: Send + Sync {
     /// See [`TeamRefused`]; nothing is left of it then.
     fn create(&self, team: NewTeam) -> BoxFuture<'_, Result<TeamMade, TeamRefused>>;
 
-    /// Ends the team that `lead` leads, with all that belongs to it; gives its name.
+    /// Ends the team that `lead` leads, with all that belongs to it.
     ///
     /// # Errors
     /// See [`TeamRefused`]; the team is there then.
-    fn delete<'a>(&'a self, lead: &'a AgentId) -> BoxFuture<'a, Result<String, TeamRefused>>;
+    fn delete<'a>(&'a self, lead: &'a AgentId) -> BoxFuture<'a, Result<TeamEnded, TeamRefused>>;
 
     /// Starts a member of the team that `spawn.parent` leads.
     ///

@@ -49,7 +49,9 @@ impl Actor {
             return;
         }
         let reason = team::idle_reason(self.idle(), self.awaits_lead());
-        seat.went_idle(&self.shared, reason, self.transcript().ends()).await;
+        let end = self.transcript().last_end().filter(|_| reason == "failed");
+        let fault = end.map(|end| end.error.clone().unwrap_or_else(|| end.end_in_words()));
+        seat.went_idle(&self.shared, reason, fault.as_deref(), self.transcript().ends()).await;
     }
 
     /// A run of a member is over; that of another agent is logged with the end of its job.

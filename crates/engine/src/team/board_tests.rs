@@ -58,6 +58,20 @@ async fn each_task_has_a_file_in_the_shape_of_other_programs() {
 
 // proves: K1
 #[tokio::test]
+async fn a_list_whose_file_was_emptied_goes_on_from_what_is_there() {
+    let home = tempfile::tempdir().unwrap();
+    let list = list(home.path());
+    for _ in 0..3 {
+        make(&list, "ann", add(&[]), &[]).await.unwrap();
+    }
+    std::fs::write(home.path().join("tasks/blue/board.jsonl"), "").unwrap();
+    make(&list, "ann", add(&[]), &[]).await.unwrap();
+    // What other programs read is what is left.
+    assert_eq!(list.load().await.unwrap().len(), 4);
+}
+
+// proves: K1
+#[tokio::test]
 async fn a_view_that_a_dead_writer_left_behind_is_mended_by_the_next_move() {
     let home = tempfile::tempdir().unwrap();
     let list = list(home.path());

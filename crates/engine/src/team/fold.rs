@@ -84,6 +84,15 @@ impl<S: State> Folded<S> {
             let Some(record) = record else { return Ok((decided, None)) };
             match self.journal.append(&self.key, Some(at.seq), record).await {
                 Ok(seq) => return Ok((decided, Some(seq))),
+                Err(JournalError::Conflict { actual, .. }) if actual < at.seq => {
+                    // The file was cut or replaced: what is there now counts, from its beginning.
+                    tracing::warn!(what, actual, known = at.seq, "a journal is shorter than it was");
+                    let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                    *known = At { seq: 0, state: Arc::default() };
+                    if Instant::now() >= until {
+                        break;
+                    }
+                }
                 Err(JournalError::Conflict { .. }) if Instant::now() < until => {
                     // Processes that conflicted once do not wait in step.
                     let odd = u64::from(std::process::id()) % 7;

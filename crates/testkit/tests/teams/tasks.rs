@@ -12,7 +12,7 @@ use troupe_engine::team::board::Mover;
 use troupe_engine::team::{TeamError, Teams};
 use troupe_testkit::gatekeeper::Doorkeeper;
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results, told};
-use troupe_testkit::world::{say, turn};
+use troupe_testkit::world::{World, say, turn};
 
 use super::stage::{config, lead_says, member, names, playing, quiet};
 
@@ -176,43 +176,148 @@ async fn a_hook_that_objects_to_being_idle_gives_a_member_something_to_do_but_no
     }
 }
 
+/// Moves on the team's list of another process, as `who`.
+async fn move_as(world: &World, who: &str, steps: &[Move]) {
+    let list = Teams::new(world.config.place.root.clone()).tasks("blue").unwrap();
+    let nobody = |_: &str| None;
+    let who = Who::member(who.to_owned());
+    let mover = Mover { who: &who, listeners: &[], gone: &nobody, now_ms: 1 };
+    for step in steps {
+        list.make(step, &mover).await.unwrap();
+    }
+}
+
+fn add() -> Move {
+    Move::Add(New { subject: "look".into(), description: "x".into(), ..New::default() })
+}
+
 // proves: T5, T8
 #[tokio::test]
-async fn a_task_that_was_taken_in_the_last_moment_of_a_process_is_done_by_the_next() {
+async fn a_member_that_comes_back_does_the_task_that_it_took_or_takes_the_next() {
+    // What happened to the list while no process ran, and whether she has something to do then.
+    let cases = [
+        (vec![add(), Move::ClaimNext], true),
+        (vec![add()], true),
+        // She took it herself, and knows.
+        (vec![add(), Move::Claim(TaskId(1))], false),
+        (vec![], false),
+    ];
+    for (steps, works) in cases {
+        let (world, _) = playing(
+            "agent main\n\
+             reply\n  call TeamCreate team_name=blue\n\
+             reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann claim_tasks=true\n\
+             reply \"made\"\n\
+             reply \"well\"\n\
+             reply \"well\"\n\
+             agent general-purpose\n\
+             reply \"ready\"\n\
+             reply\n  expect \"Task 1 is yours now: look\"\n  call TaskUpdate taskId=\"1\" status=completed\n\
+             reply \"done\"\n",
+        );
+        let session = world.start().await;
+        turn(&session, 0, "go").await;
+        quiet(&session).await;
+        drop(session);
+        move_as(&world, "ann", &steps).await;
+        for works in [works, false] {
+            let session = world.resume().await;
+            assert_eq!(session.has_members_to_go_on(), works, "{steps:?}");
+            quiet(&session).await;
+            if works {
+                assert_eq!(task(&session, 1).await.status, Status::Completed);
+            }
+            drop(session);
+        }
+    }
+}
+
+// proves: K3, T5
+#[tokio::test]
+async fn members_take_over_what_one_that_is_gone_had_and_do_not_wait_for_each_other() {
+    let member = |name: &str| {
+        format!(
+            "agent general-purpose /be {name};/\nreply \"ready\"\nreply\n  expect \"is yours now\"\n  text \"on\"\n"
+        )
+    };
+    let members = ["ann", "bob", "cat"].map(member).concat();
+    let (world, _) = playing(&format!(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann;\" name=ann claim_tasks=true\n\
+         \x20 call Agent description=\"paint\" prompt=\"be bob;\" name=bob claim_tasks=true\n\
+         \x20 call Agent description=\"paint\" prompt=\"be cat;\" name=cat claim_tasks=true\n\
+         reply \"made\"\n\
+         reply\n  call TaskCreate subject=own description=x\n  call TaskUpdate taskId=\"4\" owner=team-lead\n\
+         reply \"poked\"\n\
+         {members}"
+    ));
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    let claims = (1..=3).map(|id| Move::Claim(TaskId(id)));
+    let steps: Vec<Move> = std::iter::repeat_with(add).take(3).chain(claims).collect();
+    move_as(&world, "zed", &steps).await;
+    turn(&session, 1, "one more").await;
+    eventually("nothing is zed's", async || {
+        let board = session.tasks().await.unwrap().board;
+        let owners: Vec<_> = (1..=3).map(|id| board.task(TaskId(id)).unwrap().owner.clone()).collect();
+        owners.iter().flatten().filter(|owner| ["ann", "bob", "cat"].contains(&owner.as_str())).count() >= 2
+            && !owners.contains(&Some("zed".to_owned()))
+    })
+    .await;
+    quiet(&session).await;
+    close(session).await;
+}
+
+// proves: T3, M4
+#[tokio::test]
+async fn what_the_lead_had_not_read_is_told_with_the_end_of_its_team() {
     let (world, _) = playing(
         "agent main\n\
          reply\n  call TeamCreate team_name=blue\n\
-         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann claim_tasks=true\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply\n  call Bash command=\"read go < hold\"\n  call TeamDelete\n\
+         reply \"gone\"\n\
+         agent general-purpose\n\
+         reply\n  call SendMessage to=team-lead message=\"the answer is 4711\" summary=answer\n\
+         reply \"idle\"\n",
+    );
+    let hold = world.pipe("hold");
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    eventually("ann is idle", async || config(&world)["members"][1]["isActive"] == false).await;
+    std::fs::write(hold, "go\n").unwrap();
+    lead_says(&mut events, "gone").await;
+    let all = results(&entries(&session).await);
+    assert!(all[3].contains("`blue` is gone") && all[3].contains("the answer is 4711"), "{all:?}");
+    assert!(mails(&entries(&session).await).is_empty());
+    close(session).await;
+}
+
+// proves: X6, E6
+#[tokio::test]
+async fn the_lead_hears_why_a_member_failed() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
          reply \"made\"\n\
          reply \"well\"\n\
          agent general-purpose\n\
-         reply \"ready\"\n\
-         reply\n  expect \"Task 1 is yours now: look\"\n  call TaskUpdate taskId=\"1\" status=completed\n\
-         reply \"done\"\n",
+         reply\n  error 400 \"the colour is out\"\n  text \"x\"\n",
     );
     let session = world.start().await;
     turn(&session, 0, "go").await;
     quiet(&session).await;
-    drop(session);
-    let list = Teams::new(world.config.place.root.clone()).tasks("blue").unwrap();
-    let nobody = |_: &str| None;
-    let who = Who::member("ann".to_owned());
-    let mover = Mover { who: &who, listeners: &[], gone: &nobody, now_ms: 1 };
-    let new = New { subject: "look".into(), description: "x".into(), ..New::default() };
-    list.make(&Move::Add(new), &mover).await.unwrap();
-    list.make(&Move::Claim(TaskId(1)), &mover).await.unwrap();
-    for resumed in [true, false] {
-        let session = world.resume().await;
-        assert_eq!(session.has_members_to_go_on(), resumed);
-        let mut events = session.subscribe(false);
-        say(&session, usize::from(resumed), "go on").await;
-        if resumed {
-            lead_says(&mut events, "well").await;
-        }
-        quiet(&session).await;
-        assert_eq!(task(&session, 1).await.status, Status::Completed);
-        drop(session);
-    }
+    turn(&session, 1, "and?").await;
+    let read = told(&entries(&session).await, |_| true);
+    assert!(
+        read.iter().any(|text| text.contains("ann: failed") && text.contains("the colour is out")),
+        "{read:?}"
+    );
+    close(session).await;
 }
 
 // proves: T2

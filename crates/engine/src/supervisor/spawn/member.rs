@@ -10,6 +10,7 @@ use troupe_core::def::AgentDef;
 use troupe_core::entry::{Body, FORMAT, Header, Origin};
 use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
+use troupe_core::outcome::EndReason;
 use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::SpawnError;
@@ -195,21 +196,37 @@ fn enlisted(here: &Here, member: Member) -> Enlisted {
     }
 }
 
-/// Rebuilds a member from its transcript and sets it to work; an idle one stays idle. Whether it has something to do.
+/// What a member that comes back is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reopened {
+    /// It has something to do.
+    Unfinished,
+    /// Its last run was done.
+    Done,
+    /// It waits for somebody's word.
+    Waits,
+}
+
+/// Rebuilds a member from its transcript and sets it to work; an idle one stays idle.
 pub(crate) async fn reopen_member(
     shared: &Arc<Shared>,
     agent: &AgentId,
     books: &Books,
     here: &Arc<Here>,
     member: &Member,
-) -> Result<bool, ReopenError> {
+) -> Result<Reopened, ReopenError> {
     complete(shared, agent, member).await?;
     let actor = reopen(shared, agent, books).await?;
     let step = next_step(actor.transcript(), &actor.left());
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
-    let unfinished = unfinished || !actor.row().inbox.list().is_empty();
+    let last = actor.transcript().last_end().map(|end| end.reason.clone());
+    let state = match last {
+        _ if unfinished || !actor.row().inbox.list().is_empty() => Reopened::Unfinished,
+        Some(EndReason::Done) if actor.transcript().state().proposed.is_none() => Reopened::Done,
+        _ => Reopened::Waits,
+    };
     set_to_work(shared, actor, here, member);
-    Ok(unfinished)
+    Ok(state)
 }
 
 /// Gives a member its prompt where a crash came between its header and that.

@@ -4,7 +4,7 @@ mod moves;
 mod names;
 mod tell;
 
-pub(crate) use moves::{claim_next, made, objects, shown};
+pub(crate) use moves::{claim_next, made, objects, release, shown};
 pub(crate) use tell::{ended, left, sweep};
 
 use std::path::Path;

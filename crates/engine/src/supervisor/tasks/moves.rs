@@ -65,10 +65,6 @@ impl Table {
         self.vet(shared, step, &mover).await?;
         let made = self.list.make(step, &mover).await?;
         tell::send(shared, self, who, &made).await;
-        if made.changes.tasks.iter().any(|task| task.status != Status::InProgress) {
-            // What is free now may be what a member waits for.
-            poke(shared).await;
-        }
         Ok(Made { list: self.list.name.clone(), before: made.before, changes: made.changes })
     }
 
@@ -130,6 +126,9 @@ pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> R
     let who = who(shared, agent);
     let step = named(shared, table.team.as_ref(), &who, step)?;
     let made = table.make(shared, &who, &step, Some(&tell::main(shared))).await?;
+    if frees(&made) {
+        poke(shared).await;
+    }
     let moved = made.changes.about.and_then(|id| made.changes.tasks.iter().find(|task| task.id == id));
     if let Some(seat) = shared.seats.of(agent)
         && let Some(task) = moved.filter(|task| task.owner.as_ref() == Some(&seat.name))
@@ -139,16 +138,48 @@ pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> R
     Ok(made)
 }
 
-/// Claims the next free task of the team's list for a member that has none under way; none where there is none.
-pub(crate) async fn claim_next(shared: &Arc<Shared>, seat: &Seat) -> Result<Option<Task>, MoveError> {
-    let Shown { board, .. } = shown(shared).await?;
+/// Whether what a move came to may be what a member waits for.
+pub(super) fn frees(made: &Made) -> bool {
+    made.changes.tasks.iter().any(|task| task.status != Status::InProgress)
+}
+
+/// Makes a member give a task back that it was not told of. Nobody is poked: the next look of any finds it.
+pub(crate) async fn release(shared: &Arc<Shared>, seat: &Seat, step: Move) -> Result<(), MoveError> {
+    let table = Table::of(shared).await?;
+    let who = who(shared, &seat.agent);
+    table.make(shared, &who, &step, None).await.map(drop)
+}
+
+/// What became of a look for the next task.
+pub(crate) struct Next {
+    /// The task that is the member's now; none where none was free, or it has one under way.
+    pub(crate) task: Option<Task>,
+    /// Whether others of those that are gone are free now, too. Whoever looked pokes, once it holds nothing.
+    pub(crate) frees: bool,
+}
+
+/// Claims the next free task of the team's list for a member that has none under way.
+pub(crate) async fn claim_next(shared: &Arc<Shared>, seat: &Seat) -> Result<Next, MoveError> {
+    let nothing = Next { task: None, frees: false };
+    let table = Table::of(shared).await?;
+    let board = table.list.load().await.map_err(|error| failed(&error))?;
     let busy = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
-    if board.tasks().any(|task| busy(&task)) || board.claimable(&seat.name).is_empty() {
-        return Ok(None);
+    let is_left = || board.owners().into_iter().any(|owner| table.gone(shared, owner).is_some());
+    if board.tasks().any(|task| busy(&task)) || (board.claimable(&seat.name).is_empty() && !is_left()) {
+        return Ok(nothing);
     }
-    match made(shared, &seat.agent, Move::ClaimNext).await {
-        Ok(made) => Ok(made.changes.tasks.into_iter().find(|task| Some(task.id) == made.changes.about)),
-        Err(MoveError::Refused(Refused::NoneFree { .. })) => Ok(None),
+    let who = who(shared, &seat.agent);
+    match table.make(shared, &who, &Move::ClaimNext, Some(&tell::main(shared))).await {
+        Ok(made) => {
+            let frees = frees(&made);
+            let Changes { tasks, about } = made.changes;
+            let task = tasks.into_iter().find(|task| Some(task.id) == about);
+            if let Some(task) = &task {
+                *lock(&seat.last_task) = Some(task.id.to_string());
+            }
+            Ok(Next { task, frees })
+        }
+        Err(MoveError::Refused(Refused::NoneFree { .. })) => Ok(nothing),
         Err(error) => Err(error),
     }
 }

@@ -14,10 +14,10 @@ use troupe_core::outcome::Envelope;
 use troupe_core::prompt::reminder;
 use troupe_core::team::{Kind, Message};
 
-use super::moves::Table;
+use super::moves::{Table, frees};
 use super::names::who;
 use crate::clock;
-use crate::supervisor::team::post;
+use crate::supervisor::team::{poke, post};
 use crate::supervisor::{Row, Shared};
 use crate::team::board::Made;
 
@@ -111,8 +111,10 @@ async fn give_back(shared: &Arc<Shared>, owner: &str, reason: &str, above: Optio
         let step = Move::Left { owner: owner.to_owned(), reason: reason.to_owned() };
         table.make(shared, &Who::lead("troupe"), &step, above).await
     };
-    if let Err(error) = given.await {
-        tracing::warn!(owner, %error, "its tasks were not given back");
+    match given.await {
+        Ok(made) if frees(&made) => poke(shared).await,
+        Ok(_) => {}
+        Err(error) => tracing::warn!(owner, %error, "its tasks were not given back"),
     }
 }
 

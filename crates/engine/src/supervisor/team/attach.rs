@@ -10,7 +10,7 @@ use super::ends;
 use super::outside;
 use super::seat::{Here, Place};
 use crate::supervisor::Shared;
-use crate::supervisor::spawn::{Books, reopen_member};
+use crate::supervisor::spawn::{Books, Reopened, reopen_member};
 use crate::team::process;
 use crate::team::{TeamError, TeamPlace, Teams};
 
@@ -37,13 +37,16 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
         outside::tend(shared, &here, &member.name);
         ends::go_on_awaiting(shared, &here, member);
     }
+    let mut idle = Vec::new();
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
         let opened = reopen_member(shared, &agent, books, &here, member).await;
-        if let Ok(unfinished) = opened {
-            go_on |= unfinished;
+        if let Ok(state) = opened {
+            go_on |= state == Reopened::Unfinished;
+            if state == Reopened::Done {
+                idle.push(agent.clone());
+            }
             ends::go_on_awaiting(shared, &here, member);
-            go_on |= claim::goes_on(shared, &agent).await;
         }
         if let Err(error) = opened {
             told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
@@ -54,6 +57,10 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
                 tracing::warn!(%error, "that a member is gone is not recorded");
             }
         }
+    }
+    // Once all have their seats, so that none is taken for gone.
+    for agent in &idle {
+        go_on |= claim::goes_on(shared, agent).await;
     }
     for name in team.names() {
         let unread = here.mail.unread(&name, 0).await;

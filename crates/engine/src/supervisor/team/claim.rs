@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use serde_json::Value;
 use troupe_core::BoxFuture;
 use troupe_core::block::Block;
-use troupe_core::board::{Shown, Status, Task};
+use troupe_core::board::{Move, Shown, Status, Task, is_claimed_as_next};
 use troupe_core::entry::Origin;
 use troupe_core::event::{EventKind, Idle, Notice, Phase};
 use troupe_core::ids::{AgentId, InputId};
@@ -69,7 +69,7 @@ impl Seat {
 
 /// Lets each member of this process that has nothing to do look for a task: one may be free now.
 ///
-/// Boxed, as it is called by a move and makes moves; a claim frees nothing, so that it ends there.
+/// Boxed, as it is called after moves and makes moves. Whoever calls holds no seat's `claiming`.
 pub(crate) fn poke(shared: &Arc<Shared>) -> BoxFuture<'_, ()> {
     Box::pin(async move {
         for seat in shared.seats.all() {
@@ -92,27 +92,53 @@ async fn next(shared: &Arc<Shared>, seat: &Arc<Seat>, row: &Row) -> bool {
     if !seat.claims || seat.is_leaving() {
         return false;
     }
-    let _turn = seat.claiming.lock().await;
-    if !row.inbox.list().is_empty() || seat.here.is_on_the_way(&seat.name) {
-        return false;
-    }
-    match tasks::claim_next(shared, seat).await {
-        Ok(Some(task)) => row.inbox.send(assignment(seat, &task)).await.is_ok(),
-        Ok(None) => false,
-        Err(error) => {
-            tracing::warn!(%error, name = seat.name, "a member could not look for a task");
-            false
+    let found = {
+        let _turn = seat.claiming.lock().await;
+        if !row.inbox.list().is_empty() || seat.here.is_on_the_way(&seat.name) {
+            return false;
         }
+        let found = match tasks::claim_next(shared, seat).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!(%error, name = seat.name, "a member could not look for a task");
+                return false;
+            }
+        };
+        let given = match &found.task {
+            Some(task) => give(shared, seat, row, task).await,
+            None => false,
+        };
+        (given, found.frees)
+    };
+    let (given, frees) = found;
+    if frees {
+        poke(shared).await;
     }
+    given
 }
 
-/// Gives a member that comes back the task that it took in the last moment of the process before; whether there is one.
+/// Tells a member of its task. One that can't be told gives it back.
+async fn give(shared: &Arc<Shared>, seat: &Seat, row: &Row, task: &Task) -> bool {
+    let Err(error) = row.inbox.send(assignment(seat, task)).await else { return true };
+    tracing::warn!(%error, name = seat.name, task = %task.id, "a member can't be told of its task, which is given back");
+    let reason = Some("its member could not be told".to_owned());
+    if let Err(error) = tasks::release(shared, seat, Move::Release { id: task.id, reason }).await {
+        tracing::warn!(%error, task = %task.id, "a task was not given back");
+    }
+    false
+}
+
+/// Has a member that comes back, and whose last run was done, go on with the task that it took in the last moment of the
+/// process before, or take the next; whether there is one.
 pub(super) async fn goes_on(shared: &Arc<Shared>, agent: &AgentId) -> bool {
     let Some(seat) = shared.seats.of(agent).filter(|seat| seat.claims) else { return false };
     let Some(row) = shared.row(agent) else { return false };
     let Ok(Shown { board, .. }) = tasks::shown(shared).await else { return false };
     let own = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
-    let Some(task) = board.tasks().find(own) else { return false };
+    let Some(task) = board.tasks().find(own) else { return next(shared, &seat, &row).await };
+    if !is_claimed_as_next(task) {
+        return false;
+    }
     let prompt = assignment(&seat, task);
     let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(agent)).await;
     kept.is_ok_and(|kept| !kept.came.contains(&prompt.id)) && row.inbox.send(prompt).await.is_ok()

@@ -154,6 +154,7 @@ async fn hand(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) -> Hand
         Kind::ShutdownResponse { request_id, approve, .. } if seat.leads() => {
             ends::answered(&seat.here, &message.from, request_id, *approve).await;
             if *approve {
+                seat.here.has_agreed(&message.from);
                 outside::await_exit(shared, &seat.here, &message.from);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use troupe_core::BoxFuture;
 use troupe_core::ids::AgentId;
 use troupe_core::ports::supervisor::SpawnError;
-use troupe_core::ports::teams::{Enlisted, NewTeam, SeatOf, TeamMade, TeamRefused, Teams};
+use troupe_core::ports::teams::{Enlisted, NewTeam, SeatOf, TeamEnded, TeamMade, TeamRefused, Teams};
 use troupe_core::spawn::Spawn;
 
 use super::{create, ends};
@@ -22,7 +22,7 @@ impl Teams for Door {
         Box::pin(create::create(&self.0, team))
     }
 
-    fn delete<'a>(&'a self, lead: &'a AgentId) -> BoxFuture<'a, Result<String, TeamRefused>> {
+    fn delete<'a>(&'a self, lead: &'a AgentId) -> BoxFuture<'a, Result<TeamEnded, TeamRefused>> {
         Box::pin(ends::delete(&self.0, lead))
     }
 

@@ -11,7 +11,7 @@ use troupe_core::entry::Origin;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
-use troupe_core::ports::teams::TeamRefused;
+use troupe_core::ports::teams::{TeamEnded, TeamRefused};
 use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
 
 use super::create::remove;
@@ -145,7 +145,7 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     let reason = if seat.is_leaving() { "was shut down" } else { "has ended" };
     tasks::left(shared, &seat.name, reason).await;
     shared.seats.free(agent);
-    let unread = unread(shared, &seat).await;
+    let unread = unread(shared, &seat).await.len();
     if unread > 0 {
         let many = if unread == 1 { "message" } else { "messages" };
         let told = format!("has left the team and did not read {unread} {many}");
@@ -155,9 +155,9 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     }
 }
 
-/// How many messages for a model a member that has left did not read: those in its mailbox that its inbox was not given,
-/// and those that wait there.
-async fn unread(shared: &Shared, seat: &Seat) -> usize {
+/// The messages for a model that a seat's agent has not read: those in its mailbox that its inbox was not given, and
+/// those that wait there.
+async fn unread(shared: &Shared, seat: &Seat) -> Vec<Message> {
     let found = seat.here.mail.unread(&seat.name, 0).await;
     let waiting = found.map(|found| found.waiting).unwrap_or_default();
     let inbox = shared.directory.known(&seat.agent).and_then(|known| known.inbox);
@@ -166,7 +166,7 @@ async fn unread(shared: &Shared, seat: &Seat) -> usize {
         let waits = listed.iter().any(|prompt| prompt.id.as_str() == message.id);
         message.kind.handler() == Handler::Model && (waits || !seat.was_given(&message.id))
     };
-    waiting.iter().filter(|one| is_unread(&one.message)).count()
+    waiting.into_iter().map(|one| one.message).filter(is_unread).collect()
 }
 
 /// What a member is at, as far as the end of its team goes.
@@ -176,6 +176,8 @@ enum Standing {
     Ending(Arc<Seat>),
     /// Idle in a process of its own.
     Outside(Box<Member>),
+    /// In a process of its own, and has agreed to end.
+    Leaving(Box<Member>),
     Active,
 }
 
@@ -185,7 +187,7 @@ fn standing(shared: &Shared, here: &Here, member: &Member) -> Standing {
         return match (outside::is_alive(shared, member), member.is_active) {
             (false, _) => Standing::Gone,
             (true, Some(false)) => Standing::Outside(Box::new(member.clone())),
-            (true, _) if member.other.contains_key(ASKED) => Standing::Outside(Box::new(member.clone())),
+            (true, _) if here.is_leaving(&member.name) => Standing::Leaving(Box::new(member.clone())),
             (true, _) => Standing::Active,
         };
     };
@@ -200,7 +202,7 @@ fn standing(shared: &Shared, here: &Here, member: &Member) -> Standing {
 }
 
 /// Ends the team that an agent leads.
-pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<String, TeamRefused> {
+pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<TeamEnded, TeamRefused> {
     let seat = shared.seats.of(lead).filter(|seat| seat.leads()).ok_or(TeamRefused::None)?;
     let _turn = shared.seats.turn.lock().await;
     let here = &seat.here;
@@ -218,6 +220,7 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<Strin
             Standing::Idle(seat) => end(shared, seat).await,
             Standing::Ending(seat) => gone(shared, seat, END).await || end(shared, seat).await,
             Standing::Outside(member) => end_member(member).await.is_ok(),
+            Standing::Leaving(member) => outside::leaves(member, END).await,
             Standing::Gone | Standing::Active => true,
         };
         (!ended).then(|| name.clone())
@@ -227,13 +230,15 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<Strin
         return Err(TeamRefused::Alive(alive));
     }
     let name = here.name().to_owned();
+    // What the lead has not read goes with the mailboxes, so it is told with the end (T3).
+    let unread = unread(shared, &seat).await;
     shared.seats.free(lead);
     forget_mail(shared, lead, &name).await;
     for fault in remove(shared, &here.place) {
         shared.bus.tell(lead, EventKind::Notice(Notice::Warning(format!("the team {name} left {fault}"))));
     }
     log::team(shared, log::Team::Deleted, &name).await;
-    Ok(name)
+    Ok(TeamEnded { name, unread: unread.into_iter().map(|one| (one.from, one.text)).collect() })
 }
 
 /// Takes back what members wrote to the lead and it has not read.

@@ -36,11 +36,11 @@ pub(crate) fn reason(idle: Idle, awaits: bool) -> &'static str {
 
 impl Seat {
     /// Says that the member went idle after its `runs`th run.
-    pub(crate) async fn went_idle(&self, shared: &Arc<Shared>, reason: &str, runs: u32) {
+    pub(crate) async fn went_idle(&self, shared: &Arc<Shared>, reason: &str, fault: Option<&str>, runs: u32) {
         self.record_active(shared, Some(false)).await;
         let kind = Kind::IdleNotification {
             reason: Some(reason.to_owned()),
-            summary: lock(&self.last_words).take(),
+            summary: fault.map(str::to_owned).or_else(|| lock(&self.last_words).take()),
             last_task: lock(&self.last_task).take(),
         };
         let message = Message {

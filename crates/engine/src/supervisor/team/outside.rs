@@ -309,15 +309,27 @@ async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
     depart(shared, here, member, &format!("is gone: its process has ended{left}")).await;
 }
 
-/// It has left the team: its process goes by itself, or is ended.
-async fn has_left(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
-    let by_itself = async {
+/// Waits until a member's process has ended by itself.
+async fn by_itself(member: &Member, limit: Duration) {
+    let ended = async {
         while member.process.as_ref().is_some_and(process::is_alive) {
             sleep(LOOK).await;
         }
     };
+    // One that has not is ended next.
+    let _ = timeout(limit, ended).await;
+}
+
+/// Waits for one that has agreed to end, and ends it when it does not; whether it is gone.
+pub(super) async fn leaves(member: &Member, limit: Duration) -> bool {
+    by_itself(member, limit).await;
+    end_member(member).await.is_ok()
+}
+
+/// It has left the team: its process goes by itself, or is ended.
+async fn has_left(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
+    by_itself(member, LEAVE).await;
     // However it went, what it was started in is closed.
-    let _ = timeout(LEAVE, by_itself).await;
     let left = match end_member(member).await {
         Ok(_) => String::new(),
         Err(error) => format!("; {error}"),

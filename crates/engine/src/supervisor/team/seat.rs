@@ -32,6 +32,8 @@ pub(crate) struct Here {
     idle: Mutex<BTreeMap<String, String>>,
     /// Messages to seats of this process that are not handed over yet.
     on_the_way: Mutex<HashSet<(String, String)>>,
+    /// Members of other processes that have agreed to shut down and are not gone.
+    agreed: Mutex<HashSet<String>>,
     /// Requests to shut down that wait for an answer, by member and request, each with what ends the wait.
     pub(super) shutdowns: Mutex<HashMap<(String, String), CancellationToken>>,
     /// Members in processes of their own: whether each is at work, and how much was written to it.
@@ -110,6 +112,7 @@ impl Here {
             mail,
             idle: Mutex::default(),
             on_the_way: Mutex::default(),
+            agreed: Mutex::default(),
             shutdowns: Mutex::default(),
             outside: Mutex::default(),
         })
@@ -185,6 +188,17 @@ impl Here {
 
     pub(super) fn outside_is_gone(&self, name: &str) {
         lock(&self.outside).remove(name);
+        lock(&self.agreed).remove(name);
+    }
+
+    /// A member has agreed to shut down.
+    pub(super) fn has_agreed(&self, name: &str) {
+        lock(&self.agreed).insert(name.to_owned());
+    }
+
+    /// Whether it has, and is not gone yet.
+    pub(super) fn is_leaving(&self, name: &str) -> bool {
+        lock(&self.agreed).contains(name)
     }
 
     fn any_outside_works(&self) -> bool {
