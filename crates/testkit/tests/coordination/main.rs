@@ -19,7 +19,7 @@ use expect::Expected;
 use op::Op;
 use play::Play;
 
-/// Stores of teams: mail between processes, and the list of tasks that they share. There are no teams yet.
+/// Stores of teams, whose cases are played by the tests `post`, `board` and `teams`.
 const OF_TEAMS: [&str; 2] = ["mailbox", "tasks"];
 /// Rounds of one case that play at the same time.
 const AT_ONCE: usize = 8;
@@ -139,7 +139,7 @@ async fn play_all(wanted: impl Fn(&Case) -> bool) {
         }
     }
     let teams = OF_TEAMS.join(", ");
-    eprintln!("{ran} cases ran here, {others} in the other test; {waiting} wait for teams ({teams})");
+    eprintln!("{ran} cases ran here, {others} in the other test; {waiting} are of teams ({teams})");
     assert!(failed.is_empty(), "{} of {ran} failed:\n{}", failed.len(), failed.join("\n"));
 }
 
