@@ -50,7 +50,7 @@ impl<S: State> Folded<S> {
         let mut found = self.journal.read(&self.key, at.seq).await?;
         // What is there is no longer what this was folded from, or not that alone: it adds up from its beginning, as for
         // a process that comes new.
-        let has_fallen = at.seq > 0 && falls(at.seq, &found);
+        let has_fallen = at.seq > 0 && (falls(at.seq, &found) || found.is_empty() && self.is_gone().await?);
         if has_fallen {
             at = At { seq: 0, state: Arc::default() };
             found = self.journal.read(&self.key, 0).await?;
@@ -65,6 +65,12 @@ impl<S: State> Folded<S> {
             *known = at.clone();
         }
         Ok(at)
+    }
+
+    /// Whether there is no record any more: the file was removed or emptied.
+    async fn is_gone(&self) -> Result<bool, TeamError> {
+        let first = self.journal.page(&self.key, 0, 1).await?;
+        Ok(!first.iter().any(|found| matches!(found, Found::Record(..))))
     }
 
     /// Decides on the state as it is and records what comes of it, deciding again when somebody else was quicker.

@@ -134,3 +134,16 @@ async fn a_team_of_another_program_is_found_and_keeps_its_fields() {
     let unknown = teams.find("green").await.map(|_| ()).unwrap_err().to_string();
     assert!(unknown.contains("there are: red"), "{unknown}");
 }
+
+// proves: T3, T11
+#[tokio::test]
+async fn a_team_that_another_process_removed_is_gone_for_who_knew_it() {
+    let home = tempfile::tempdir().unwrap();
+    let place = Teams::new(home.path().to_owned()).place("blue").unwrap();
+    place.members.change::<TeamError>(|_| Ok(vec![made()])).await.unwrap();
+    assert!(place.members.load().await.unwrap().is_some());
+    std::fs::remove_dir_all(&place.folder).unwrap();
+    assert_eq!(place.members.load().await.unwrap(), None);
+    place.members.change::<TeamError>(|_| Ok(vec![made()])).await.unwrap();
+    assert!(place.members.load().await.unwrap().is_some());
+}

@@ -18,7 +18,8 @@ pub(crate) struct MemberFlags {
     /// Where the members of a team run: in-process, tmux, iterm2, or auto for what this terminal offers.
     #[arg(long, alias = "teammateMode", value_name = "MODE", value_parser = teammate_mode)]
     pub(crate) teammate_mode: Option<TeammateMode>,
-    #[arg(long, hide = true, alias = "agentId", value_name = "NAME@TEAM")]
+    /// Be a member of a team: one that is there, or a new one of this name that joins it.
+    #[arg(long, alias = "agentId", value_name = "NAME@TEAM")]
     pub(crate) agent_id: Option<String>,
     #[arg(long, hide = true, alias = "agentName")]
     pub(crate) agent_name: Option<String>,
@@ -59,7 +60,10 @@ impl Run {
         let name = name.or_else(|| by_id.map(|(name, _)| name.to_owned()));
         let team = team.or_else(|| by_id.map(|(_, team)| team.to_owned()));
         self.member.of = match (name, team) {
-            (Some(name), Some(team)) => Some(MemberOf { team, name }),
+            (Some(name), Some(team)) => {
+                let joins = flags.parent_session_id.is_none() && set(&var::PARENT_SESSION_ID).is_none();
+                Some(MemberOf { team, name, joins })
+            }
             (None, None) if id.is_none() => return Ok(()),
             _ => {
                 return Err(Fault::usage("a member of a team has a name and a team")

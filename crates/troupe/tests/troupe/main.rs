@@ -11,6 +11,7 @@ mod coordinator;
 mod cost;
 mod demo;
 mod home;
+mod joining;
 mod panes;
 mod peers;
 mod permissions;

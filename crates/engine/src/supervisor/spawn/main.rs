@@ -185,7 +185,7 @@ fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc
     let prompting = &shared.config.prompting;
     let contexts = &shared.config.contexts;
     let own = Some(def.prompt.as_str()).filter(|prompt| !prompt.trim().is_empty());
-    if let Some(MemberOf { team, name }) = &shared.config.teams.member {
+    if let Some(MemberOf { team, name, .. }) = &shared.config.teams.member {
         // As a member of its lead's process has it; what the lead's person adds comes last.
         let system = super::member::system_prompt(def, name, team);
         let texts = [Some(system.as_str()), prompting.append.as_deref()];

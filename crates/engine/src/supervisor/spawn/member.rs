@@ -259,7 +259,12 @@ fn system(error: &dyn std::fmt::Display) -> SpawnError {
 
 /// Records the member under the first free name of its own. A name that an agent of this session had, ended ones
 /// too, is not free: its transcript has it.
-async fn join(shared: &Shared, here: &Here, wanted: String, member: Member) -> Result<Member, TeamError> {
+pub(crate) async fn join(
+    shared: &Shared,
+    here: &Here,
+    wanted: String,
+    member: Member,
+) -> Result<Member, TeamError> {
     let of = |team: &Team| {
         // One that had a mailbox is not free either: another would read what was meant for the one before.
         let had = |name: &str| {

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
-use troupe_core::team::{LEAD, Member, Team};
+use troupe_core::team::{LEAD, Member, Team, slug};
 
 use super::claim::claims;
 use super::ends;
@@ -20,6 +20,7 @@ use super::outside::{RULES, alter};
 use super::seat::{Here, Place, Seat, is_at_work};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
+use crate::supervisor::spawn::join;
 use crate::team::alive::is_held;
 use crate::team::process;
 use crate::team::{TeamError, Teams};
@@ -36,17 +37,24 @@ pub struct MemberOf {
     pub team: String,
     /// The member's name.
     pub name: String,
+    /// Whether it joins the team where it is not in it yet (T11); one that a lead has started does not.
+    pub joins: bool,
 }
 
 /// Takes the member's seat for the main agent: from here on its mail is delivered.
 pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<(), TeamError> {
-    let Some(MemberOf { team, name }) = shared.config.teams.member.clone() else { return Ok(()) };
+    let Some(MemberOf { team, name, joins }) = shared.config.teams.member.clone() else { return Ok(()) };
     let place = Teams::new(shared.config.place.root.clone()).find(&team).await?;
     let team = place.members.load().await?.unwrap_or_default();
     let unknown =
         || TeamError::NoMember { name: name.clone(), team: place.name.clone(), known: team.names() };
-    let member = team.member(&name).filter(|member| !team.is_lead(&member.name)).ok_or_else(unknown)?.clone();
-    let here = Here::new(place, team.array_mail);
+    let known = team.member(&name).filter(|member| !team.is_lead(&member.name)).cloned();
+    let here = Here::new(place.clone(), team.array_mail);
+    let member = match known {
+        Some(member) => member,
+        None if joins && team.member(&name).is_none() => join_team(shared, &here, &name).await?,
+        None => return Err(unknown()),
+    };
     // Rules and paths hold before the first word is read.
     ends::allow(shared, &team.team_allowed_paths).await;
     told.extend(take_rules(shared, &member).await);
@@ -71,6 +79,25 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
         }
     });
     Ok(())
+}
+
+/// Enters a session of its own into a team. It has no pane there: whoever opened its terminal ends it.
+async fn join_team(shared: &Shared, here: &Here, name: &str) -> Result<Member, TeamError> {
+    let wanted = slug(name);
+    if wanted.is_empty() || troupe_core::name::check(&wanted).is_err() {
+        return Err(TeamError::Name(name.to_owned()));
+    }
+    let state = shared.row(&AgentId::main()).map(|row| (row.header.definition.clone(), row.state()));
+    let (definition, state) = state.unzip();
+    let member = Member {
+        agent_type: definition,
+        model: state.as_ref().map(|state| state.model.clone()),
+        mode: state.as_ref().map(|state| state.mode.as_str().to_owned()),
+        cwd: state.map(|state| state.cwd.display().to_string()).unwrap_or_default(),
+        joined_at: u64::try_from(shared.parts.clock.now().0).unwrap_or_default(),
+        ..Member::default()
+    };
+    join(shared, here, wanted, member).await
 }
 
 /// Takes over what the lead's person allowed, denied or wants to be asked in the lead's session (X7).

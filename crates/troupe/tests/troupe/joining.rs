@@ -1,0 +1,89 @@
+//! A session that joins the team of another one.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use troupe_testkit::process::{LIMIT, poll};
+
+use crate::stage::{Stage, end, ended};
+
+const LEAD: &str = "agent main\n\
+     reply\n  call TeamCreate team_name=blue\n\
+     reply \"made\"\n\
+     reply\n  call SendMessage to=eve message=\"paint it\" summary=paint\n\
+     reply \"sent\"\n\
+     reply\n  expect \"it is blue\"\n  text \"heard\"\n";
+const EVE: &str = "agent main\n\
+     reply\n  expect \"paint it\"\n  call SendMessage to=team-lead message=\"it is blue\" summary=done\n\
+     reply \"told\"\n";
+
+fn scripted(stage: &Stage, name: &str, script: &str) -> Command {
+    let path = stage.write(name, script);
+    let mut command = stage.troupe();
+    command.arg("--model").arg(format!("script:{}", path.display())).env("TROUPE_AGENT_TEAMS", "1");
+    command.args(["--permission-mode", "acceptEdits"]).stdin(Stdio::piped());
+    command
+}
+
+/// What the lead says next.
+fn result(output: &mut impl std::io::BufRead) -> String {
+    loop {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "no more frames");
+        let frame: Value = serde_json::from_str(&line).unwrap();
+        if frame["type"] == "result" {
+            return frame["result"].as_str().unwrap_or_default().to_owned();
+        }
+    }
+}
+
+fn member(stage: &Stage, name: &str) -> Value {
+    let said = end(stage.troupe().args(["team", "list", "--json"]));
+    let listed: Value = serde_json::from_str(&said.out).unwrap_or_default();
+    let members = listed["teams"][0]["members"].as_array().cloned().unwrap_or_default();
+    members.into_iter().find(|member| member["name"] == name).unwrap_or_default()
+}
+
+fn say(child: &mut Child, text: &str) {
+    let line = json!({"type": "user", "message": {"role": "user", "content": text}});
+    writeln!(child.stdin.as_mut().unwrap(), "{line}").unwrap();
+}
+
+// proves: T1, T11, M5
+#[test]
+fn a_session_joins_a_team_works_in_it_and_can_not_join_one_that_is_not_there() {
+    let stage = Stage::new();
+    let mut lead = scripted(&stage, "lead.script", LEAD)
+        .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(lead.stdout.take().unwrap());
+    say(&mut lead, "go");
+    assert_eq!(result(&mut output), "made");
+
+    let refused = end(scripted(&stage, "eve.script", EVE).arg("--agent-id=eve@red"));
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(refused.err.contains("no team `red`") && refused.err.contains("blue"), "{refused:?}");
+
+    let eve = scripted(&stage, "eve.script", EVE).arg("--agent-id=eve@blue").spawn().unwrap();
+    poll("eve is a member", LIMIT, || {
+        (member(&stage, "eve")["state"] != "gone")
+            .then_some(())
+            .filter(|()| member(&stage, "eve").is_object())
+    });
+    say(&mut lead, "write to her");
+    // Her answer may come before the turn is over, and is read in it then.
+    while result(&mut output) != "heard" {}
+
+    // The team goes with its lead, and she leaves.
+    drop(lead.stdin.take());
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert!(lead.wait().unwrap().success());
+    let eve = ended(eve.wait_with_output().unwrap());
+    assert_eq!(eve.code, Some(0), "{eve:?}");
+    assert!(eve.out.contains("told"), "{eve:?}");
+    assert_eq!(stage.survivors(), Vec::<u32>::new());
+}
