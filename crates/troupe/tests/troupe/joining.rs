@@ -1,6 +1,6 @@
 //! A session that joins the team of another one.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn scripted(stage: &Stage, name: &str, script: &str) -> Command {
 }
 
 /// What the lead says next.
-fn result(output: &mut impl std::io::BufRead) -> String {
+fn result(output: &mut impl BufRead) -> String {
     loop {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
