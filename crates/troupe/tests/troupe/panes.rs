@@ -109,8 +109,9 @@ impl Server {
         String::from_utf8_lossy(&said.stdout).trim_end().to_owned()
     }
 
-    fn panes(&self) -> String {
-        self.say(&["list-panes", "-a", "-F", "#{pane_id}"]).replace('\n', " ")
+    /// The panes that are there, sorted.
+    fn panes(&self) -> Vec<String> {
+        sorted(&self.say(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().collect::<Vec<_>>())
     }
 }
 
@@ -205,13 +206,20 @@ fn members(stage: &Stage) -> Vec<Value> {
     team["members"].as_array().cloned().unwrap_or_default()
 }
 
+/// The members' names, sorted.
 fn names(stage: &Stage) -> Vec<String> {
-    members(stage).iter().map(|member| member["name"].as_str().unwrap().to_owned()).collect()
+    let members = members(stage);
+    sorted(&members.iter().map(|member| member["name"].as_str().unwrap()).collect::<Vec<_>>())
+}
+
+fn sorted(words: &[&str]) -> Vec<String> {
+    let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    words.sort();
+    words
 }
 
 // proves: T4, T7, T9, S3, S6, X6, X17
 #[test]
-#[expect(clippy::print_stderr, reason = "what the panes were is for whoever reads of a failure")]
 fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_cleared_away() {
     let stage = Stage::new();
     stage.write("secret.txt", "of the test\n");
@@ -219,7 +227,13 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     let mut lead = Lead::start(&stage, &server);
     lead.prompt("go");
     lead.result("started three");
-    assert_eq!(server.panes(), "%0 %1 %2 %3");
+    assert_eq!(server.panes(), sorted(&["%0", "%1", "%2", "%3"]));
+    // They start at the same time, so that each has one of the three.
+    let pane_of = |name: &str| {
+        let member = members(&stage).into_iter().find(|member| member["name"] == name).unwrap();
+        member["tmuxPaneId"].as_str().unwrap().to_owned()
+    };
+    let (bob, cat) = (pane_of("bob"), pane_of("cat"));
     // A person opens one of their own.
     server.say(&["split-window", "-d", "-t", "%0", "sleep 6000"]);
 
@@ -244,22 +258,16 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     lead.result("asked ann");
     lead.allow("ann");
     lead.result("ann goes");
-    let mut last = String::new();
     poll("ann's pane is closed", LIMIT, || {
-        let now = format!("{} of {:?}", server.panes(), names(&stage));
-        if now != last {
-            eprintln!("panes {now}");
-            last.clone_from(&now);
-        }
-        now.starts_with("%0 %4 %2 %3 ").then_some(())
+        (server.panes() == sorted(&["%0", "%4", &bob, &cat])).then_some(())
     });
-    assert_eq!(names(&stage), ["team-lead", "bob", "cat"]);
+    assert_eq!(names(&stage), sorted(&["bob", "cat", "team-lead"]));
 
     lead.prompt("bob is to end");
     lead.result("asked bob");
     lead.allow("bob");
     lead.result("bob stays");
-    assert_eq!(server.panes(), "%0 %4 %2 %3");
+    assert_eq!(server.panes(), sorted(&["%0", "%4", &bob, &cat]));
 
     lead.child.kill().unwrap();
     lead.child.wait().unwrap();
@@ -270,9 +278,12 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     let next =
         end(stage.scripted("agent main\nreply \"next\"\n").args(["-p", "hi"]).env("TROUPE_AGENT_TEAMS", "1"));
     assert_eq!((next.code, next.out.as_str()), (Some(0), "next\n"), "{next:?}");
-    for words in
-        ["the team blue was left behind", "bob (pane %2, process", "cat (pane %3", "troupe team clean blue"]
-    {
+    for words in [
+        "the team blue was left behind",
+        &format!("bob (pane {bob}, process"),
+        &format!("cat (pane {cat}"),
+        "troupe team clean blue",
+    ] {
         assert!(next.err.contains(words), "{next:?}");
     }
     assert!(
@@ -284,7 +295,7 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     assert_eq!(cleaned.code, Some(0), "{cleaned:?}");
     assert!(cleaned.out.contains("The team blue is gone"), "{cleaned:?}");
     assert!(!owners.iter().flatten().any(process::is_alive));
-    assert_eq!(server.panes(), "%0 %4");
+    assert_eq!(server.panes(), sorted(&["%0", "%4"]));
     assert!(!stage.path("home/.troupe/teams/blue").exists());
     assert_eq!(stage.survivors(), Vec::<u32>::new());
 }
