@@ -9,11 +9,14 @@ use tokio::sync::{Notify, mpsc, watch};
 use troupe_core::entry::Origin;
 use troupe_core::ids::InputId;
 use troupe_core::input::{Prompt, When};
+use troupe_core::mail::{BRIDGE, UDS};
 use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record};
 use troupe_core::transcript::Transcript;
 
 /// Most prompts that may wait; one more is refused with a reason.
 pub const CAPACITY: usize = 1_000;
+/// Most letters of other sessions that may wait. They count for themselves, so none keeps out a person.
+pub const LETTERS: usize = 100;
 /// Control waits no longer than the agent's next await, so few fit.
 const CONTROL: usize = 64;
 
@@ -34,6 +37,9 @@ pub enum InboxError {
     /// Too much waits already.
     #[error("{CAPACITY} prompts wait already; wait until some are read")]
     Full,
+    /// Too many letters of other sessions wait already.
+    #[error("{LETTERS} messages of other sessions wait already; wait until some are read")]
+    Letters,
     /// The agent is gone.
     #[error("the agent has ended")]
     Gone,
@@ -114,9 +120,14 @@ impl Inbox {
             if queue.closed {
                 return Err(InboxError::Gone);
             }
-            // There are no more notices than jobs, and none may be lost.
-            if queue.prompts.len() >= CAPACITY && !matches!(prompt.from, Origin::Job(_)) {
-                return Err(InboxError::Full);
+            let class = Class::of(&prompt.from);
+            let waiting = queue.prompts.iter().filter(|waiting| Class::of(&waiting.from) == class).count();
+            match class {
+                // There are no more notices than jobs, and none may be lost.
+                Class::Notice => {}
+                Class::Letter if waiting >= LETTERS => return Err(InboxError::Letters),
+                Class::Other | Class::Person if waiting >= CAPACITY => return Err(InboxError::Full),
+                Class::Letter | Class::Other | Class::Person => {}
             }
             if queue.prompts.iter().any(|waiting| waiting.id == prompt.id) {
                 return Ok(());
@@ -318,6 +329,29 @@ impl Drain {
     /// Whether anything waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.inbox.queue().prompts.is_empty()
+    }
+}
+
+/// Whose prompts count together: none of another class keeps one out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Person,
+    /// Of another session.
+    Letter,
+    Notice,
+    Other,
+}
+
+impl Class {
+    fn of(from: &Origin) -> Self {
+        match from {
+            Origin::Human => Self::Person,
+            Origin::Job(_) => Self::Notice,
+            Origin::Agent(id) if [UDS, BRIDGE].iter().any(|start| id.as_str().starts_with(start)) => {
+                Self::Letter
+            }
+            _ => Self::Other,
+        }
     }
 }
 

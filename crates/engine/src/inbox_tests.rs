@@ -251,3 +251,21 @@ proptest! {
         prop_assert_eq!(all, came, "each is read, waits or was withdrawn, once");
     }
 }
+
+// proves: M6, B13
+#[tokio::test]
+async fn letters_of_other_sessions_keep_out_neither_a_person_nor_an_agent() {
+    let drain = Inbox::open(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
+    let letter = |n: usize| {
+        let from = AgentId::new(if n.is_multiple_of(2) { "uds:x" } else { "bridge:s" });
+        prompt(&format!("letter {n}"), Origin::Agent(from), When::Next)
+    };
+    for n in 0..LETTERS {
+        drain.inbox.send(letter(n)).await.unwrap();
+    }
+    assert!(matches!(drain.inbox.send(letter(LETTERS)).await, Err(InboxError::Letters)));
+    for n in 0..CAPACITY {
+        drain.inbox.send(prompt(&n.to_string(), Origin::Human, When::Next)).await.unwrap();
+    }
+    drain.inbox.send(prompt("mail", Origin::Agent(AgentId::new("a")), When::Next)).await.unwrap();
+}

@@ -462,10 +462,11 @@ impl Session {
     }
 
     /// Ends everything: running turns are interrupted, jobs stopped, within `limit`; what is left then is
-    /// aborted. Transcripts stay valid and can be resumed.
-    pub async fn close(self, limit: Duration) {
+    /// aborted. Transcripts stay valid and can be resumed. Gives what the person should know: a team that is kept, since mail
+    /// waits in it.
+    pub async fn close(self, limit: Duration) -> Vec<String> {
         self.shared.close(limit).await;
-        team::clear_away(&self.shared).await;
+        team::clear_away(&self.shared).await
     }
 
     /// Waits until the main agent is in no team; at once where it is in none.
@@ -478,6 +479,11 @@ impl Session {
     /// Whether a member of the session's team works, or its mail is on the way.
     pub fn members_at_work(&self) -> bool {
         self.shared.members_at_work()
+    }
+
+    /// Whether mail of the session's team waits that a reader is still to take, whoever wrote it. Mailboxes are looked at.
+    pub async fn mail_waits(&self) -> bool {
+        team::mail_waits(&self.shared).await
     }
 }
 

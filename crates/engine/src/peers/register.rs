@@ -86,7 +86,7 @@ impl Register {
     }
 
     /// Enters a session.
-    pub(super) fn enter(&self, peer: &Peer) -> io::Result<()> {
+    pub(crate) fn enter(&self, peer: &Peer) -> io::Result<()> {
         private::write(&self.file(peer.session.as_str()), &serde_json::to_vec_pretty(peer)?)
     }
 
@@ -122,11 +122,18 @@ impl Register {
 
     /// The sessions that listen now.
     pub async fn running(&self) -> Vec<Peer> {
-        let looks = self.all().into_iter().map(|peer| async move {
-            let listens = look(&peer.socket).await == Listens::Yes;
-            listens.then_some(peer)
-        });
-        join_all(looks).await.into_iter().flatten().collect()
+        self.looked_at(|listens| listens == Listens::Yes).await
+    }
+
+    async fn looked_at(&self, is_wanted: impl Fn(Listens) -> bool) -> Vec<Peer> {
+        let peers = self.all();
+        let looks = join_all(peers.iter().map(|peer| look(&peer.socket))).await;
+        peers
+            .into_iter()
+            .zip(looks)
+            .filter(|(_, listens)| is_wanted(*listens))
+            .map(|(peer, _)| peer)
+            .collect()
     }
 
     /// The session of this id, or the only one whose id begins so.
@@ -134,16 +141,15 @@ impl Register {
     /// # Errors
     /// [`FindError`].
     pub fn find(&self, id: &str) -> Result<Peer, FindError> {
-        let mut found: Vec<Peer> = self.all();
-        if let Some(at) = found.iter().position(|peer| peer.session.as_str() == id) {
-            return Ok(found.swap_remove(at));
-        }
-        found.retain(|peer| !id.is_empty() && peer.session.as_str().starts_with(id));
-        match found.len() {
-            0 => Err(FindError::None),
-            1 => Ok(found.swap_remove(0)),
-            _ => Err(FindError::Several(found.into_iter().map(|peer| peer.session).collect())),
-        }
+        of_id(self.all(), id)
+    }
+
+    /// The same among those that are not known to be dead: what a dead one has left hides no other.
+    ///
+    /// # Errors
+    /// [`FindError`].
+    pub async fn find_running(&self, id: &str) -> Result<Peer, FindError> {
+        of_id(self.looked_at(|listens| listens != Listens::No).await, id)
     }
 
     /// Removes what sessions have left that are dead: nobody listens at their sockets. Gives their number.
@@ -178,6 +184,18 @@ impl Register {
             }
         }
         gone
+    }
+}
+
+fn of_id(mut found: Vec<Peer>, id: &str) -> Result<Peer, FindError> {
+    if let Some(at) = found.iter().position(|peer| peer.session.as_str() == id) {
+        return Ok(found.swap_remove(at));
+    }
+    found.retain(|peer| !id.is_empty() && peer.session.as_str().starts_with(id));
+    match found.len() {
+        0 => Err(FindError::None),
+        1 => Ok(found.swap_remove(0)),
+        _ => Err(FindError::Several(found.into_iter().map(|peer| peer.session).collect())),
     }
 }
 

@@ -1,9 +1,10 @@
 //! The sending side.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -28,11 +29,15 @@ pub async fn deliver(socket: &Path, letter: &Letter) -> Result<String, PeerError
     let until = Instant::now() + TRIED;
     let mut pause = PAUSE;
     loop {
-        let late = || PeerError::NoAnswer {
-            socket: socket.to_owned(),
-            why: format!("not within {} s", TRY.as_secs()),
+        let written = AtomicBool::new(false);
+        let late = || {
+            let may = if written.load(Ordering::Relaxed) { "; the message may have arrived" } else { "" };
+            PeerError::NoAnswer {
+                socket: socket.to_owned(),
+                why: format!("not within {} s{may}", TRY.as_secs()),
+            }
         };
-        match timeout(TRY, try_once(socket, letter)).await.map_err(|_| late())? {
+        match timeout(TRY, try_once(socket, letter, &written)).await.map_err(|_| late())? {
             Err(PeerError::Busy(_)) if Instant::now() < until => {
                 sleep(pause).await;
                 pause = (pause * 2).min(LONGEST);
@@ -42,7 +47,7 @@ pub async fn deliver(socket: &Path, letter: &Letter) -> Result<String, PeerError
     }
 }
 
-async fn try_once(socket: &Path, letter: &Letter) -> Result<String, PeerError> {
+async fn try_once(socket: &Path, letter: &Letter, is_written: &AtomicBool) -> Result<String, PeerError> {
     let mut stream = match UnixStream::connect(socket).await {
         Ok(stream) => stream,
         // More wait to be let in than the system keeps.
@@ -58,13 +63,48 @@ async fn try_once(socket: &Path, letter: &Letter) -> Result<String, PeerError> {
     }
     // One that sends away does not read; what it says counts then.
     let written = stream.write_all(&line(letter)).await;
+    is_written.store(written.is_ok(), Ordering::Relaxed);
     let mut bytes = Vec::new();
-    let read = (&mut stream).take(ANSWER).read_to_end(&mut bytes).await;
+    // One line is the answer, whether or not the other side goes then.
+    let read = BufReader::new((&mut stream).take(ANSWER)).read_until(b'\n', &mut bytes).await;
     match (serde_json::from_slice(&bytes), written, read) {
         (Ok(Answer::Taken { ok: true, id }), ..) => Ok(id),
         (Ok(Answer::Refused { busy: true, .. }), ..) => Err(PeerError::Busy(socket.to_owned())),
         (Ok(Answer::Refused { error, .. }), ..) => Err(PeerError::Refused(error)),
         (_, Err(error), _) | (_, _, Err(error)) => Err(no_answer(error.to_string())),
         (_, Ok(()), Ok(_)) => Err(no_answer("what it said is no answer".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use tokio::net::UnixListener;
+
+    use super::*;
+
+    /// A listener that reads a line, says `answer` and stays.
+    async fn sent_to(answer: &'static str) -> Result<String, PeerError> {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let stays = async {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            stream.read_until(b'\n', &mut Vec::new()).await.unwrap();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+            std::future::pending::<()>().await;
+        };
+        let letter = Letter { text: "x".into(), ..Letter::default() };
+        tokio::select! { () = stays => unreachable!("it stays"), sent = deliver(&socket, &letter) => sent }
+    }
+
+    // proves: M6
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_is_one_line_and_without_one_the_letter_may_have_arrived() {
+        assert_eq!(sent_to("{\"ok\":true,\"id\":\"7\"}\n").await.unwrap(), "7");
+        let late = sent_to("").await.unwrap_err().to_string();
+        assert!(late.contains("may have arrived"), "{late}");
     }
 }

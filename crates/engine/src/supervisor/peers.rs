@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
@@ -11,11 +12,13 @@ use troupe_core::entry::{Header, Origin};
 use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::mail::{BRIDGE, Correspondent, Delivery, Mail, MailError, Receipt, UDS, wrap};
+use troupe_core::policy::Behaviour;
 use troupe_core::team::{Kind, Team};
 use troupe_core::visible::visible;
 
 use super::Shared;
 use crate::peers::{Arrived, FindError, Letter, Peer, Register, deliver, open};
+use crate::team::process::is_alive;
 use crate::team::standing::Standing;
 
 /// Most characters of what a sender calls itself.
@@ -74,7 +77,7 @@ async fn take(shared: &Shared, Arrived { letter, pid }: Arrived) -> Result<Strin
     let id = id.unwrap_or_else(|| shared.parts.clock.uuid());
     let from = sender(&shared.register(), &from, pid);
     let prompt = Prompt {
-        id: InputId::new(format!("peer-{id}")),
+        id: input_id(&from, &id, &text),
         blocks: vec![Block::text(wrap(&from, None, summary.as_deref(), &text))],
         from: Origin::Agent(AgentId::new(from)),
         when: When::Next,
@@ -85,12 +88,22 @@ async fn take(shared: &Shared, Arrived { letter, pid }: Arrived) -> Result<Strin
     Ok(id)
 }
 
+/// The id of a letter in the inbox: each sender counts for itself, and a second text is another letter.
+fn input_id(from: &str, id: &str, text: &str) -> InputId {
+    let mut digest = Sha256::new();
+    for part in [from, id, text] {
+        digest.update((part.len() as u64).to_be_bytes());
+        digest.update(part);
+    }
+    let hex = digest.finalize().iter().take(16).fold(String::new(), |hex, byte| format!("{hex}{byte:02x}"));
+    InputId::new(format!("peer-{hex}"))
+}
+
 /// What a sender is called: a session where its process is that session's, else its own word as one from outside.
 fn sender(register: &Register, from: &str, pid: Option<u32>) -> String {
     if let Some(id) = from.strip_prefix(BRIDGE)
         && let Ok(peer) = register.find(id)
-        && pid.is_some()
-        && peer.process.as_ref().map(|process| process.pid) == pid
+        && peer.process.as_ref().is_some_and(|process| Some(process.pid) == pid && is_alive(process))
     {
         return format!("{BRIDGE}{}", peer.session);
     }
@@ -127,7 +140,7 @@ pub(super) async fn send(shared: &Arc<Shared>, mail: &Mail) -> Result<Receipt, M
 /// The session that a message is for.
 async fn session(shared: &Shared, mail: &Mail) -> Result<Peer, MailError> {
     let id = mail.to.strip_prefix(BRIDGE).unwrap_or_default().trim();
-    match shared.register().find(id) {
+    match shared.register().find_running(id).await {
         Ok(peer) if peer.session == *shared.paths.session() => Err(MailError::Own(mail.to.clone())),
         Ok(peer) => Ok(peer),
         Err(FindError::Several(sessions)) => {
@@ -200,12 +213,30 @@ fn add_members(here: &super::team::Here, team: &Team, me: &str, found: &mut Vec<
     }
 }
 
-/// Adds the whole id of a session to the beginning that a call names, and the socket that a link leads to: a rule about
-/// either holds.
+/// Whether a rule that denies or asks is about an address. One that lets the socket pass needs no other for its session.
+fn is_restricted(shared: &Shared, to: &str) -> bool {
+    shared.rules(None).iter().filter(|rule| rule.behaviour != Behaviour::Allow).any(|rule| {
+        let about = rule.text.strip_prefix("SendMessage(").and_then(|text| text.strip_suffix(')'));
+        about.is_some_and(|about| {
+            about == to || about.split_once('*').is_some_and(|(start, _)| to.starts_with(start))
+        })
+    })
+}
+
+/// Adds the whole id of a session to the beginning that a call names, and to a socket where a link leads and whose session
+/// listens there: a rule about either holds.
 pub(crate) fn meant(access: &mut Vec<Access>, shared: &Shared) {
     let mut also = Vec::new();
     for one in access.iter() {
         let Access::Send { to } = one else { continue };
+        if let Some(path) = to.strip_prefix(UDS) {
+            let real = crate::judge::real(Path::new(path));
+            let peers = shared.register().all();
+            let there = peers.into_iter().find(|peer| crate::judge::real(&peer.socket) == real);
+            let to =
+                there.map(|peer| format!("{BRIDGE}{}", peer.session)).filter(|to| is_restricted(shared, to));
+            also.extend(to.map(|to| Access::Send { to }));
+        }
         let whole = if let Some(id) = to.strip_prefix(BRIDGE) {
             shared.register().find(id).ok().map(|peer| format!("{BRIDGE}{}", peer.session))
         } else {
@@ -215,3 +246,7 @@ pub(crate) fn meant(access: &mut Vec<Access>, shared: &Shared) {
     }
     access.extend(also);
 }
+
+#[cfg(test)]
+#[path = "peers_tests.rs"]
+mod tests;

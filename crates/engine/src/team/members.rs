@@ -1,6 +1,6 @@
 //! Who is in a team: a journal of changes, folded, with the ecosystem's `config.json` as a view beside it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -93,6 +93,8 @@ impl Membership {
         if team.name.is_empty() {
             self.view.parent()?.file_name()?.to_str()?.clone_into(&mut team.name);
         }
+        // Mail is read and written there as its program has it.
+        team.array_mail |= self.view.parent().is_some_and(|folder| has_arrays(&folder.join("inboxes")));
         Some(team)
     }
 
@@ -113,6 +115,13 @@ impl Membership {
         };
         self.folded.show(write).await;
     }
+}
+
+/// Whether the mailboxes of a folder are arrays.
+fn has_arrays(inboxes: &Path) -> bool {
+    let entries = std::fs::read_dir(inboxes).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.any(|name| name.strip_suffix(".json").is_some_and(|name| !name.ends_with(".position")))
 }
 
 fn object(change: &Change) -> Option<Map<String, Value>> {

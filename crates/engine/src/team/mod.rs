@@ -28,6 +28,7 @@ use crate::journal::{FileJournal, Follow, Locking, Watch};
 use board::TaskList;
 use mailbox::{ArrayMail, JournalMail, Mailbox};
 use members::Membership;
+pub(crate) use removal::Kept;
 
 /// How long an append waits for the lock of a file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);

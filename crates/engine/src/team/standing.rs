@@ -1,6 +1,8 @@
 //! What a member does, as any process can tell (T11).
 
-use troupe_core::team::{Member, Team};
+use std::path::PathBuf;
+
+use troupe_core::team::{LEAD, Member, Team};
 
 use super::alive::is_held;
 use super::process::is_alive;
@@ -28,7 +30,38 @@ impl Standing {
     }
 }
 
+/// What is known of the process that leads a team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lead {
+    /// It holds its lock, or the process that the membership names is there.
+    Runs,
+    /// Nobody holds its lock, or the process that the membership names is gone.
+    Dead,
+    /// There is no lock, and no process is named: as in a team of another program.
+    Unknown,
+}
+
 impl TeamPlace {
+    /// What is known of the team's lead.
+    pub fn lead(&self, team: &Team) -> Lead {
+        let lead = team.members.iter().find(|member| team.is_lead(&member.name));
+        let process = lead.and_then(|lead| lead.process.as_ref()).map(is_alive);
+        match is_held(&self.mail(team.array_mail).lock(LEAD)).or(process) {
+            Some(true) => Lead::Runs,
+            Some(false) => Lead::Dead,
+            None => Lead::Unknown,
+        }
+    }
+
+    /// The locks of mailboxes that somebody holds.
+    pub fn held(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.folder.join("inboxes")).into_iter().flatten().flatten();
+        let locks = entries
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "lock"));
+        locks.filter(|lock| is_held(lock) == Some(true)).collect()
+    }
+
     /// What a member does. Whoever runs it holds the lock of its mailbox; where that says nothing (it has not begun yet, or
     /// there are no locks) the process counts that the membership names.
     pub fn standing(&self, team: &Team, member: &Member) -> Standing {

@@ -150,3 +150,42 @@ async fn a_plan_of_before_is_approved_afterwards() {
     assert_eq!(world.read("wall.txt"), "red", "{:?} {:?}", mails(&read), results(&read));
     close(session).await;
 }
+
+// proves: M1, T7, T8
+#[tokio::test]
+async fn a_team_with_unread_mail_outlives_the_end_and_the_next_process_reads_it() {
+    let (world, model) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         reply \"heard\"\nreply \"heard\"\nreply \"heard\"\nreply \"heard\"\n\
+         agent general-purpose\n\
+         reply\n  gate once\n  text \"idle\"\n\
+         reply \"first\"\nreply \"second\"\nreply \"third\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    let mail = Teams::new(world.config.place.root.clone()).find("blue").await.unwrap().mail(false);
+    mail.send(&message("m1", "ann", "came at work")).await.unwrap();
+    let told = session.close(Duration::from_secs(10)).await;
+    assert!(told.len() == 1 && told[0].contains("blue") && told[0].contains("by ann;"), "{told:?}");
+    assert_eq!(names(&world), ["team-lead", "ann"]);
+
+    mail.send(&message("m2", "ann", "came meanwhile")).await.unwrap();
+    model.release("once");
+    let session = world.resume().await;
+    assert!(session.members_at_work(), "its mail is on its way");
+    quiet(&session).await;
+    // Another process writes to one that is idle.
+    mail.send(&message("m3", "ann", "came late")).await.unwrap();
+    assert!(session.mail_waits().await || session.members_at_work());
+    eventually("all is read", async || !session.mail_waits().await).await;
+    quiet(&session).await;
+    let read = mails(&entries_of(&session, &member("ann")).await);
+    for text in ["came at work", "came meanwhile", "came late"] {
+        assert_eq!(read.iter().filter(|mail| mail.contains(text)).count(), 1, "{text}: {read:?}");
+    }
+    assert_eq!(session.close(Duration::from_secs(10)).await, Vec::<String>::new());
+    assert!(!world.config.place.root.join("teams/blue").exists(), "with all read, the team goes");
+}

@@ -12,12 +12,12 @@ use troupe_core::team::{BackendKind, LEAD, Member};
 use troupe_core::visible::{visible, visible_lines};
 use troupe_engine::load::Env;
 use troupe_engine::store::Lease;
-use troupe_engine::team::Teams;
 use troupe_engine::team::end_member::{Ended, end_member};
-use troupe_engine::team::standing::{FoundTeam, Standing};
+use troupe_engine::team::standing::{FoundTeam, Lead, Standing};
+use troupe_engine::team::{TeamPlace, Teams};
 
 use super::worktree;
-use super::{Found, fault, find};
+use super::{Found, fault, find, lines_of_json};
 use crate::args::TeamClean;
 use crate::fault::{Fault, tell, warn};
 use crate::headless::forget_typed;
@@ -37,10 +37,14 @@ struct Report {
 
 /// Clears away; the exit code says whether anything is left.
 pub(super) async fn run(teams: &Teams, wish: &TeamClean, env: &Env) -> Result<u8, Fault> {
+    if let Some(name) = &wish.team
+        && let Some(place) = unreadable(teams, name).await?
+    {
+        return remove_unreadable(teams, &place, wish);
+    }
     let targets = targets(teams, wish.team.as_deref()).await?;
     if targets.is_empty() {
-        let nothing = if wish.json { "{\n  \"teams\": []\n}\n" } else { "No team is left behind.\n" };
-        return print(nothing);
+        return if wish.json { show(&[], wish) } else { print("No team is left behind.\n") };
     }
     if !wish.yes && !confirmed(&plan(&targets))? {
         tell("nothing was done\n");
@@ -48,53 +52,92 @@ pub(super) async fn run(teams: &Teams, wish: &TeamClean, env: &Env) -> Result<u8
     }
     let mut reports = Vec::new();
     for found in &targets {
-        reports.push(clear(teams, found, env).await?);
+        reports.push(clear(teams, found, env).await);
     }
-    let is_left = reports.iter().any(|report| !report.left.is_empty());
+    show(&reports, wish)
+}
+
+fn show(reports: &[Report], wish: &TeamClean) -> Result<u8, Fault> {
     if wish.json {
         let teams: Vec<Value> = reports.iter().map(Report::json).collect();
-        print(&format!("{:#}\n", json!({"teams": teams})))?;
+        print(&lines_of_json(&json!({"teams": teams})))?;
     } else {
         print(&reports.iter().map(Report::lines).collect::<String>())?;
     }
-    Ok(u8::from(is_left))
+    Ok(u8::from(reports.iter().any(|report| !report.left.is_empty())))
 }
 
-/// The team that is named, else those whose lead is gone.
+/// The folder of this name in which nothing of a team can be read.
+async fn unreadable(teams: &Teams, name: &str) -> Result<Option<TeamPlace>, Fault> {
+    let place = teams.place(name).map_err(fault)?;
+    let is_team = place.members.load().await.map_err(fault)?.is_some();
+    Ok(Some(place).filter(|place| !is_team && place.folder.is_dir()))
+}
+
+/// Removes what is no team, unless a process reads mail there.
+fn remove_unreadable(teams: &Teams, place: &TeamPlace, wish: &TeamClean) -> Result<u8, Fault> {
+    let folder = place.folder.display();
+    let plan = format!("Nothing of a team can be read in {folder}:\n  remove it\n");
+    if !wish.yes && !confirmed(&visible_lines(&plan))? {
+        tell("nothing was done\n");
+        return Ok(1);
+    }
+    let mut report = Report::new(&place.name);
+    report.left = place.held().into_iter().map(|lock| format!("{} is held", lock.display())).collect();
+    if report.left.is_empty() {
+        report.left = teams.remove(place);
+    }
+    show(&[report], wish)
+}
+
+/// The team that is named, unless its lead runs; else those whose lead is known to be dead.
 async fn targets(teams: &Teams, name: Option<&str>) -> Result<Vec<Found>, Fault> {
     if name.is_some() {
         let found = find(teams, name).await?;
-        return match standing_of_lead(&found) {
-            Standing::Gone => Ok(vec![found]),
-            _ => Err(is_led(&found)),
+        return match found.place.lead(&found.team) {
+            Lead::Runs => Err(Fault::failed(is_led(&found))
+                .hint("end that session: the team ends with it")
+                .hint("or ask its lead to end the team, by TeamDelete")),
+            Lead::Dead => Ok(vec![found]),
+            Lead::Unknown => {
+                warn(unknown_lead(&found));
+                Ok(vec![found])
+            }
         };
     }
     let mut targets = Vec::new();
     for FoundTeam { place, team } in teams.all().await.map_err(fault)? {
-        match team {
-            Ok(Some(team)) => targets.push(Found { place, team }),
-            Ok(None) => warn(format_args!("nothing of a team can be read in {}", place.folder.display())),
-            Err(error) => warn(format_args!("{}: {error}", place.name)),
+        let found = match team {
+            Ok(Some(team)) => Found { place, team },
+            Ok(None) => {
+                warn(format_args!("nothing of a team can be read in {}", place.folder.display()));
+                continue;
+            }
+            Err(error) => {
+                warn(format_args!("{}: {error}", place.name));
+                continue;
+            }
+        };
+        match found.place.lead(&found.team) {
+            Lead::Runs => {}
+            Lead::Dead => targets.push(found),
+            Lead::Unknown => {
+                let name = &found.place.name;
+                warn(format_args!("{}; to remove it: troupe team clean {name}", unknown_lead(&found)));
+            }
         }
     }
-    targets.retain(|found| standing_of_lead(found) == Standing::Gone);
     Ok(targets)
 }
 
-fn standing_of_lead(found: &Found) -> Standing {
-    let lead = found.team.members.iter().find(|member| found.team.is_lead(&member.name));
-    lead.map_or(Standing::Gone, |lead| found.place.standing(&found.team, lead))
+fn unknown_lead(found: &Found) -> String {
+    format!("whether a program still leads the team {} is not known", found.place.name)
 }
 
-fn is_led(found: &Found) -> Fault {
+fn is_led(found: &Found) -> String {
     let lock = found.place.mail(found.team.array_mail).lock(LEAD);
     let process = Lease::holder(&lock).unwrap_or_else(|| "?".to_owned());
-    Fault::failed(format_args!(
-        "the team {} is led by a running session, process {process}",
-        found.place.name
-    ))
-    .hint("end that session: the team ends with it")
-    .hint("or ask its lead to end the team, by TeamDelete")
+    format!("the team {} is led by a running session, process {process}", found.place.name)
 }
 
 /// Whether a member has a process of its own, which ends with the team.
@@ -108,6 +151,9 @@ fn plan(targets: &[Found]) -> String {
     for Found { place, team } in targets {
         // Writing to a string can't fail.
         let _ = writeln!(text, "The team {}:", place.name);
+        if place.lead(team) == Lead::Unknown {
+            let _ = writeln!(text, "  whether a program still leads it is not known");
+        }
         for member in &team.members {
             let there = place.standing(team, member) != Standing::Gone;
             if let Some(process) = member.process.as_ref().filter(|_| has_own(member) && there) {
@@ -140,13 +186,23 @@ fn confirmed(plan: &str) -> Result<bool, Fault> {
     Ok(answered && matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault> {
-    let Found { place, team } = found;
+async fn clear(teams: &Teams, found: &Found, env: &Env) -> Report {
+    let place = &found.place;
+    let mut report = Report::new(&place.name);
     // Held to the end: a session that comes back for its team finds it in use, or gone.
-    let lock = place.mail(team.array_mail).lock(LEAD);
-    let Ok(_lease) = Lease::take(&lock).await else { return Err(is_led(found)) };
-    let mut report =
-        Report { team: place.name.clone(), ended: Vec::new(), kept: Vec::new(), left: Vec::new() };
+    let Ok(_lease) = Lease::take(&place.mail(found.team.array_mail).lock(LEAD)).await else {
+        report.left.push(is_led(found));
+        return report;
+    };
+    // Only now nobody but members changes it.
+    let team = match place.members.load().await {
+        Ok(Some(team)) => team,
+        Ok(None) => return report,
+        Err(error) => {
+            report.left.push(error.to_string());
+            return report;
+        }
+    };
     for member in team.members.iter().filter(|member| !team.is_lead(&member.name)) {
         match end_member(member).await {
             Ok(Ended::Now) => report.ended.push((member.name.clone(), "ended")),
@@ -154,7 +210,8 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault>
             Ok(Ended::WithLead) => {}
             Err(error) => report.left.push(format!("{}: {error}", member.name)),
         }
-        if !has_own(member) && place.standing(team, member) != Standing::Gone {
+        // Also one with a pane: a person may have taken it up somewhere else.
+        if place.standing(&team, member) != Standing::Gone {
             let lock = place.mail(team.array_mail).lock(&member.name);
             let known = member.process.as_ref().map(|process| process.pid.to_string());
             let process = Lease::holder(&lock).or(known).unwrap_or_else(|| "?".to_owned());
@@ -163,7 +220,7 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault>
         }
     }
     if !report.left.is_empty() {
-        return Ok(report);
+        return report;
     }
     for path in team.members.iter().filter_map(|member| member.worktree_path.as_ref()).map(PathBuf::from) {
         if let Err(kept) = worktree::remove(&path, env) {
@@ -171,10 +228,14 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Result<Report, Fault>
         }
     }
     report.left = teams.remove(place);
-    Ok(report)
+    report
 }
 
 impl Report {
+    fn new(team: &str) -> Self {
+        Self { team: team.to_owned(), ended: Vec::new(), kept: Vec::new(), left: Vec::new() }
+    }
+
     fn json(&self) -> Value {
         let ended = self.ended.iter().map(|(name, how)| json!({"name": name, "how": how}));
         let kept = self.kept.iter().map(|(path, why)| json!({"path": path, "why": why}));

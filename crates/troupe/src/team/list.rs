@@ -10,7 +10,7 @@ use troupe_engine::clock::SystemClock;
 use troupe_engine::team::standing::FoundTeam;
 use troupe_engine::team::{TeamPlace, Teams};
 
-use super::fault;
+use super::{fault, lines_of_json};
 use crate::fault::Fault;
 use crate::sessions::in_words;
 
@@ -19,7 +19,7 @@ pub(super) async fn text(teams: &Teams, as_json: bool) -> Result<String, Fault> 
     let found = teams.all().await.map_err(fault)?;
     if as_json {
         let teams: Vec<Value> = found.iter().map(object).collect();
-        return Ok(format!("{:#}\n", json!({"teams": teams})));
+        return Ok(lines_of_json(&json!({"teams": teams})));
     }
     let mut text = String::new();
     for FoundTeam { place, team } in &found {

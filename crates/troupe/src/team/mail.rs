@@ -9,7 +9,7 @@ use troupe_core::visible::{visible, visible_lines};
 use troupe_engine::team::mailbox::{self, Listed, Listing, Mailbox, State};
 use troupe_engine::team::{TeamPlace, Teams};
 
-use super::{Found, address, damage, fault, find};
+use super::{Found, address, damage, fault, find, line_of_json, lines_of_json};
 use crate::args::TeamMail;
 use crate::fault::Fault;
 use crate::print;
@@ -29,7 +29,7 @@ pub(super) async fn run(teams: &Teams, wish: &TeamMail) -> Result<u8, Fault> {
         let messages: Vec<Value> = messages.iter().map(object).collect();
         let object = json!({"team": found.place.name, "name": name, "reader": reader, "messages": messages,
             "damaged": damaged});
-        return print(&format!("{object:#}\n"));
+        return print(&lines_of_json(&object));
     }
     let mut text: String = messages.iter().map(lines).collect();
     if text.is_empty() {
@@ -69,7 +69,7 @@ async fn follow(place: &TeamPlace, mail: &Arc<dyn Mailbox>, name: &str, as_json:
                         continue;
                     }
                     print(&match (before, as_json) {
-                        (_, true) => format!("{}\n", object(listed)),
+                        (_, true) => line_of_json(&object(listed)),
                         (None, false) => lines(listed),
                         (Some(_), false) => {
                             format!("{} is {}\n", visible(&listed.message.id), listed.state.name())
@@ -83,7 +83,7 @@ async fn follow(place: &TeamPlace, mail: &Arc<dyn Mailbox>, name: &str, as_json:
         let now = place.damaged_mail(name).await.unwrap_or_default();
         for line in now.iter().filter(|line| !damaged.contains(line)) {
             print(&if as_json {
-                format!("{}\n", json!({"damaged": line}))
+                line_of_json(&json!({"damaged": line}))
             } else {
                 damage("the mailbox", std::slice::from_ref(line))
             })?;

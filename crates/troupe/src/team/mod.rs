@@ -12,8 +12,9 @@ mod worktree;
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
 use troupe_core::team::{Member, Team, split};
-use troupe_core::visible::visible;
+use troupe_core::visible::{is_hidden, visible};
 use troupe_engine::load::Env;
 use troupe_engine::team::{TeamError, TeamPlace, Teams};
 
@@ -104,12 +105,38 @@ fn fault(error: TeamError) -> Fault {
     hint.into_iter().fold(fault, Fault::hint)
 }
 
+/// JSON for a program, a field a line. What acts on a terminal or is not seen stands in it by its number: a person may look.
+fn lines_of_json(value: &Value) -> String {
+    escaped(&format!("{value:#}")) + "\n"
+}
+
+/// The same in one line.
+fn line_of_json(value: &Value) -> String {
+    escaped(&value.to_string()) + "\n"
+}
+
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        // Only texts have others than line ends.
+        if c == '\n' || !is_hidden(c) {
+            text.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            // Writing to a string can't fail.
+            let _ = write!(text, "\\u{unit:04x}");
+        }
+    }
+    text
+}
+
 /// Lines that can't be read, for people.
 fn damage(what: &str, lines: &[String]) -> String {
     let mut text = String::new();
     for line in lines {
         // Writing to a string can't fail.
-        let _ = writeln!(text, "damaged, in {what}: {}", visible(line));
+        let _ = writeln!(text, "damaged, in {}: {}", visible(what), visible(line));
     }
     text
 }

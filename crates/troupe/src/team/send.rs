@@ -12,15 +12,16 @@ use troupe_engine::clock::{SystemClock, iso};
 use troupe_engine::team::Teams;
 use troupe_engine::team::standing::Standing;
 
-use super::{address, find};
+use super::{address, fault, find, lines_of_json};
 use crate::args::TeamSend;
 use crate::fault::Fault;
 
 /// Sends it; gives what to print.
 pub(super) async fn run(teams: &Teams, wish: &TeamSend) -> Result<String, Fault> {
     let (to, team) = address(&wish.to, wish.team.as_deref());
-    let found = find(teams, team).await?;
+    // Read first: whoever types it may take long, and the team may end meanwhile.
     let text = text(wish)?;
+    let found = find(teams, team).await?;
     let receivers: Vec<&Member> = match to {
         "*" => found.team.members.iter().collect(),
         name => vec![found.member(name)?],
@@ -44,13 +45,21 @@ pub(super) async fn run(teams: &Teams, wish: &TeamSend) -> Result<String, Fault>
             Err(error) => failed.push(format!("{}: {error}", member.name)),
         }
     }
+    // What was written into the mailbox of a team that ended in this moment, nobody reads.
+    let now = found.place.members.load().await.map_err(fault)?;
+    if now.is_none_or(|now| now.created_at != found.team.created_at) {
+        let name = &found.place.name;
+        return Err(Fault::failed(format_args!(
+            "the team {name} ended just now; nobody may read the message"
+        )));
+    }
     if !failed.is_empty() {
         let all = sent.len() + failed.len();
         return Err(Fault::failed(format_args!("{} of {all} have it; {}", sent.len(), failed.join("; "))));
     }
     if wish.json {
         let one = |(name, standing, id): &(String, Standing, String)| json!({"to": name, "state": standing.name(), "id": id});
-        return Ok(format!("{:#}\n", json!({"sent": sent.iter().map(one).collect::<Vec<_>>()})));
+        return Ok(lines_of_json(&json!({"sent": sent.iter().map(one).collect::<Vec<_>>()})));
     }
     let mut out = String::new();
     for (name, standing, _) in &sent {

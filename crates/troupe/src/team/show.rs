@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use troupe_core::board::Status;
+use troupe_core::visible::visible;
 use troupe_engine::team::Teams;
 use troupe_engine::team::mailbox::{self, State};
 
-use super::{damage, fault, find, list, tasks};
+use super::{damage, fault, find, lines_of_json, list, tasks};
 use crate::args::TeamShow;
 use crate::fault::Fault;
 
@@ -37,14 +38,19 @@ pub(super) async fn text(teams: &Teams, wish: &TeamShow) -> Result<String, Fault
         object["mail"] = Value::Object(boxes.iter().map(mail).collect());
         object["tasks"] = tasks::objects(&board);
         object["damaged"] = json!(broken);
-        return Ok(format!("{object:#}\n"));
+        return Ok(lines_of_json(&object));
     }
     let mut text = list::lines(place, team);
     text.push_str(&damage("the membership", &broken));
     for (name, waits, damaged) in &boxes {
         if *waits > 0 {
             // Writing to a string can't fail.
-            let _ = writeln!(text, "{waits} {} for {name}", if *waits == 1 { "message" } else { "messages" });
+            let _ = writeln!(
+                text,
+                "{waits} {} for {}",
+                if *waits == 1 { "message" } else { "messages" },
+                visible(name)
+            );
         }
         text.push_str(&damage(&format!("the mailbox of {name}"), damaged));
     }

@@ -11,7 +11,7 @@ use troupe_engine::clock::SystemClock;
 use troupe_engine::team::board::{Mover, TaskList, listeners, view};
 use troupe_engine::team::{TeamPlace, Teams, telling};
 
-use super::{Found, fault, find};
+use super::{Found, fault, find, lines_of_json};
 use crate::args::TeamTasks;
 use crate::fault::{Fault, warn};
 
@@ -23,7 +23,7 @@ pub(super) async fn run(teams: &Teams, wish: &TeamTasks) -> Result<String, Fault
     }
     let board = list.load().await.map_err(fault)?;
     if wish.json {
-        return Ok(format!("{:#}\n", json!({"list": list.name, "tasks": objects(&board)})));
+        return Ok(lines_of_json(&json!({"list": list.name, "tasks": objects(&board)})));
     }
     Ok(if board.is_empty() { "No task is on it.\n".to_owned() } else { lines(&board) })
 }

@@ -173,6 +173,7 @@ fn a_message_that_leaves_the_session_needs_leave() {
     for (to, rule) in [
         ("bridge:7c1d".to_owned(), format!("SendMessage(bridge:{LISTENER})")),
         (format!("uds:{}", link.display()), format!("SendMessage({to})")),
+        (to.clone(), format!("SendMessage(bridge:{LISTENER})")),
     ] {
         let call = format!(
             "agent main\nreply\n  call SendMessage to=\"{to}\" message=x summary=hi\nreply \"done\"\n"

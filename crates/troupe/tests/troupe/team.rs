@@ -35,7 +35,9 @@ fn member(name: &str) -> Member {
 /// A team whose lead is gone.
 fn left_behind(stage: &Stage, name: &str, members: Vec<Member>) -> TeamPlace {
     let place = teams(stage).place(name).unwrap();
-    let mut team = Team::new(name, Some("paint \u{1b}[2J".into()), "s1", Member::default(), 1);
+    // This process began later than that.
+    let lead = Member { process: Some(Owner { pid: std::process::id(), start: 0 }), ..Member::default() };
+    let mut team = Team::new(name, Some("paint \u{1b}[2J".into()), "s1", lead, 1);
     team.members.extend(members);
     let made = |_: Option<&Team>| Ok(vec![Change::Made { team: Box::new(team.clone()) }]);
     wait(place.members.change::<TeamError>(made)).unwrap();
@@ -63,6 +65,10 @@ fn troupe(stage: &Stage, words: &[&str]) -> Ended {
 fn json(stage: &Stage, words: &[&str]) -> Value {
     let ended = troupe(stage, &[words, &["--json"]].concat());
     serde_json::from_str(ended.clean()).unwrap()
+}
+
+fn json_of(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.out).unwrap()
 }
 
 // proves: T11
@@ -329,4 +335,91 @@ fn a_member_without_a_pane_has_none_to_hide() {
     left_behind(&stage, "blue", vec![member("ann")]);
     troupe(&stage, &["hide-pane", "ann"]).says(1, &["ann has no pane"]);
     troupe(&stage, &["show-pane", "ann@blue"]).says(1, &["ann has no pane"]);
+}
+
+// proves: X17, T7
+#[test]
+fn a_team_of_which_nothing_says_that_its_lead_is_gone_goes_by_its_name_alone() {
+    let stage = Stage::new();
+    let config =
+        |lead: &str| format!(r#"{{"name":"blue","leadAgentId":"team-lead@blue","members":[{lead}]}}"#);
+    let lead = r#"{"name":"team-lead","agentId":"team-lead@blue"},{"name":"ann","agentId":"ann@blue"}"#;
+    stage.write("home/.troupe/teams/blue/config.json", &config(lead));
+    stage.write("home/.troupe/teams/blue/inboxes/ann.json", "[]");
+    left_behind(&stage, "red", Vec::new());
+    // Its program has its mail as arrays.
+    troupe(&stage, &["send", "ann@blue", "hello"]).clean();
+    let mail = std::fs::read_to_string(stage.path("home/.troupe/teams/blue/inboxes/ann.json")).unwrap();
+    assert!(mail.contains("hello"), "{mail}");
+    let cleared = troupe(&stage, &["clean", "--yes"]);
+    assert_eq!((cleared.code, &*cleared.out), (Some(0), "The team red is gone.\n"), "{cleared:?}");
+    assert!(cleared.err.contains("whether a program still leads the team blue is not known"), "{cleared:?}");
+    assert!(stage.path("home/.troupe/teams/blue").is_dir());
+    let named = troupe(&stage, &["clean", "blue", "--yes"]);
+    assert!(named.err.contains("warning: whether") && named.out.contains("blue is gone"), "{named:?}");
+    assert!(!stage.path("home/.troupe/teams/blue").exists());
+}
+
+// proves: X17, T11
+#[test]
+fn a_fault_of_one_team_stops_no_other_and_a_member_that_is_held_keeps_its_team() {
+    let stage = Stage::new();
+    let pane = Member {
+        backend_type: Some(BackendKind::Tmux),
+        process: Some(Owner { pid: std::process::id(), start: 0 }),
+        ..member("ann")
+    };
+    let place = left_behind(&stage, "blue", vec![pane]);
+    left_behind(&stage, "red", Vec::new());
+    let held = wait(Lease::take(&place.mail(false).lock("ann"))).unwrap();
+    let report = json_of(&troupe(&stage, &["clean", "--yes", "--json"]));
+    assert_eq!([&report["teams"][0]["removed"], &report["teams"][1]["removed"]], [false, true], "{report}");
+    assert!(report["teams"][0]["left"][0].as_str().unwrap().starts_with("ann is run by process"), "{report}");
+    drop(held);
+    assert_eq!(troupe(&stage, &["clean", "--yes"]).code, Some(0));
+    // What is no team goes by its name, unless somebody reads mail there.
+    stage.write("home/.troupe/teams/odd/config.json", "{");
+    let odd = teams(&stage).place("odd").unwrap();
+    let held = wait(Lease::take(&odd.mail(false).lock("ann"))).unwrap();
+    troupe(&stage, &["clean", "odd", "--yes"]).says(1, &[]);
+    assert!(odd.folder.is_dir());
+    drop(held);
+    assert_eq!(troupe(&stage, &["clean", "odd", "--yes"]).clean(), "The team odd is gone.\n");
+    assert!(!odd.folder.exists());
+}
+
+// proves: M1
+#[test]
+fn what_is_written_for_a_team_that_ended_meanwhile_is_not_said_to_be_sent() {
+    let stage = Stage::new();
+    let place = left_behind(&stage, "blue", vec![member("ann")]);
+    let mut child = stage.troupe().args(["team", "send", "ann"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut typed = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut typed, b"hel").unwrap();
+    teams(&stage).remove(&place);
+    std::io::Write::write_all(&mut typed, b"lo").unwrap();
+    drop(typed);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    assert!(!place.folder.exists(), "no folder is made for nobody");
+}
+
+// proves: F157
+#[test]
+fn nothing_that_acts_on_a_terminal_is_printed_as_text_or_json() {
+    let stage = Stage::new();
+    let sly = "eve\u{202e}\u{1b}]0;x\u{7}\u{9b}";
+    let place = left_behind(&stage, "blue", vec![member(sly)]);
+    mail(&place, sly, "m1", "a\u{e0041}b\u{9b}2J");
+    std::fs::write(place.mail(false).file(sly), "{\"torn\u{9b}\n").unwrap();
+    mail(&place, sly, "m2", "a\u{e0041}b\u{9b}2J");
+    let is_plain = |text: &str| !text.contains(|c| c != '\n' && troupe_core::visible::is_hidden(c));
+    for words in [vec!["show"], vec!["show", "--json"], vec!["list", "--json"]] {
+        let shown = troupe(&stage, &words);
+        assert!(is_plain(shown.clean()) && shown.out.contains("eve"), "{shown:?}");
+    }
+    assert_eq!(
+        json(&stage, &["list"])["teams"][0]["members"][1]["name"],
+        sly,
+        "a program reads what is there"
+    );
 }

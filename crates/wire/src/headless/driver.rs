@@ -55,6 +55,8 @@ pub(super) struct Driver {
     pub(super) muted: bool,
     /// Jobs that were ended before they were done.
     pub(super) unfinished: usize,
+    /// Whether mail of the team waited when it was last looked for.
+    pub(super) mail_waits: bool,
     /// When the last turn or background agent ended.
     pub(super) quiet_since: Instant,
     pub(super) linger: Option<Instant>,
@@ -95,6 +97,7 @@ impl Driver {
             api_ms,
             muted: false,
             unfinished: 0,
+            mail_waits: false,
             quiet_since: Instant::now(),
             linger: None,
             leaving: None,

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use troupe_core::ids::AgentId;
 use troupe_core::input::{Input, Prompt};
 use troupe_core::outcome::{EndReason, Envelope};
+use troupe_core::visible::visible_lines;
 
 use super::driver::Driver;
 use super::questions::Asking;
@@ -56,15 +57,19 @@ impl Driver {
             || !self.engine.waiting(&AgentId::main()).is_empty()
     }
 
+    /// Whether members have something to do, as far as is known.
+    fn members_at_work(&self) -> bool {
+        self.mail_waits || self.engine.members_at_work()
+    }
+
     /// When something is due though nothing comes.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let now = Instant::now();
         let background = (!self.input_open && !self.owes_a_turn()).then(|| self.patience()).flatten();
         let linger = self.linger.filter(|until| *until > now);
         // Nothing tells of an end that has come through: it is looked for.
-        let linger = linger.or_else(|| {
-            (self.engine.is_telling() || self.engine.members_at_work()).then(|| now + TELLING_POLL)
-        });
+        let linger = linger
+            .or_else(|| (self.engine.is_telling() || self.members_at_work()).then(|| now + TELLING_POLL));
         let leaving = self.leaving.map(|(_, until)| until);
         [background, linger, leaving].into_iter().flatten().min()
     }
@@ -73,7 +78,7 @@ impl Driver {
     pub(super) fn patience(&self) -> Option<Instant> {
         let tasks = &self.projection.tasks;
         // Nobody would hear what an agent found after the main agent's end.
-        let works = tasks.has_background_agent() || self.engine.members_at_work();
+        let works = tasks.has_background_agent() || self.members_at_work();
         if works && self.halted.is_none() {
             self.options.agents_ceiling.map(|ceiling| self.quiet_since + ceiling)
         } else {
@@ -117,11 +122,13 @@ impl Driver {
                 return Ok(None);
             }
             self.abandon().await?;
-        } else if self.halted.is_none()
-            && self.engine.members_at_work()
-            && self.patience().is_none_or(|until| Instant::now() < until)
-        {
-            return Ok(None);
+        } else if self.halted.is_none() {
+            self.mail_waits = self.engine.mail_waits().await;
+            // Looked at in this order: what was handed over meanwhile is a member's work, or waits for the main agent.
+            let works = self.members_at_work() || self.owes_a_turn();
+            if works && self.patience().is_none_or(|until| Instant::now() < until) {
+                return Ok(None);
+            }
         }
         Ok(Some(self.verdict()))
     }
@@ -237,7 +244,9 @@ impl Driver {
                 (self.tell)(&format!("troupe: failed to write the output: {fault}\n"));
             }
         }
-        self.engine.close(CLOSE).await;
+        for left in self.engine.close(CLOSE).await {
+            (self.tell)(&format!("troupe: {}\n", visible_lines(&left)));
+        }
         exit
     }
 

@@ -132,7 +132,7 @@ pub(crate) async fn resume(
     } else {
         inbox.send(wake.prompt).await.map_err(|error| match error {
             InboxError::Store(error) => StoreError::from(error).into(),
-            InboxError::Full | InboxError::Gone => ResumeError::Busy(agent.clone()),
+            InboxError::Full | InboxError::Letters | InboxError::Gone => ResumeError::Busy(agent.clone()),
         })?;
     }
     start(shared, actor, &header, (wake.owner, wake.call), run)?;

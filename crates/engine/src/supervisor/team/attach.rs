@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use troupe_core::ids::AgentId;
-use troupe_core::team::{BackendKind, Change, Handler, LEAD, Member, Message, Team};
+use troupe_core::team::{BackendKind, Change, LEAD, Member, Team};
 
 use super::claim;
 use super::ends;
 use super::outside;
 use super::seat::{Here, Place};
+use super::unread;
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, Reopened, reopen_member};
 use crate::team::process;
@@ -27,6 +28,8 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     }
     let mut go_on = false;
     let here = Here::new(place, team.array_mail);
+    // Before its seat is taken: nothing of it is handed over yet.
+    go_on |= unread::note(&here, LEAD).await;
     shared.seats.take(shared, &here, Place::lead(), &AgentId::main());
     ends::allow(shared, &team.team_allowed_paths).await;
     let own = process::own().map(|own| ("process".to_owned(), serde_json::json!(own)));
@@ -40,6 +43,7 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     let mut idle = Vec::new();
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
+        go_on |= unread::note(&here, &member.name).await;
         let opened = reopen_member(shared, &agent, books, &here, member).await;
         if let Ok(state) = opened {
             go_on |= state == Reopened::Unfinished;
@@ -49,6 +53,7 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
             ends::go_on_awaiting(shared, &here, member);
         }
         if let Err(error) = opened {
+            here.is_unheard(&member.name);
             told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
             let left = |_: Option<&Team>| {
                 Ok(vec![Change::Left { name: member.name.clone(), reason: Some(error.to_string()) }])
@@ -62,15 +67,11 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     for agent in &idle {
         go_on |= claim::goes_on(shared, agent).await;
     }
-    for name in team.names() {
-        let unread = here.mail.unread(&name, 0).await;
-        go_on |= unread.is_ok_and(|unread| unread.waiting.iter().any(|one| for_model(&one.message)));
+    for member in team.members.iter().filter(|member| outside::is_outside(member)) {
+        let unread = here.mail.unread(&member.name, 0).await;
+        go_on |= unread.is_ok_and(|unread| unread.waiting.iter().any(|one| unread::for_model(&one.message)));
     }
     go_on
-}
-
-fn for_model(message: &Message) -> bool {
-    message.kind.handler() == Handler::Model
 }
 
 fn in_process(team: &Team, member: &Member) -> bool {

@@ -97,19 +97,17 @@ async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
     }
 }
 
-/// Marks what the transcript has, or the harness has handled, as far as nothing before it is open.
+/// Marks what the transcript has, or the harness has handled, as far as nothing before it is open. What could not be
+/// marked is tried again.
 async fn settle(reader: &Reader, seat: &Seat, taken: &mut VecDeque<(u64, Option<InputId>)>) {
-    let mut done = None;
-    while let Some((position, id)) = taken.front()
-        && id.as_ref().is_none_or(|id| seat.has_read(id))
-    {
-        done = Some(*position);
-        taken.pop_front();
-    }
-    if let Some(position) = done
-        && let Err(error) = reader.done(position).await
-    {
-        tracing::warn!(%error, name = seat.name, "what was read is not marked, and comes again");
+    let is_open = |(_, id): &(u64, Option<InputId>)| id.as_ref().is_some_and(|id| !seat.has_read(id));
+    let done = taken.iter().position(is_open).unwrap_or(taken.len());
+    let Some((position, _)) = done.checked_sub(1).and_then(|last| taken.get(last)) else { return };
+    match reader.done(*position).await {
+        Ok(()) => taken.drain(..done).filter_map(|(_, id)| id).for_each(|id| seat.is_marked(&id)),
+        Err(error) => {
+            tracing::warn!(%error, name = seat.name, "what was read is not marked yet");
+        }
     }
 }
 

@@ -6,22 +6,23 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use troupe_core::CancellationToken;
 use troupe_core::entry::Origin;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::ports::teams::{TeamEnded, TeamRefused};
 use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
+use troupe_core::{BoxFuture, CancellationToken};
 
 use super::create::remove;
 use super::outside;
 use super::seat::{Here, Seat, is_at_work, lock};
 use super::subscriptions;
+use super::unread;
 use crate::inbox::Control;
 use crate::supervisor::{Shared, log, tasks};
-use crate::team::TeamError;
 use crate::team::end_member::end_member;
+use crate::team::{Kept, TeamError, TeamPlace, Teams};
 
 /// How long a member that was told to end may take.
 const END: Duration = Duration::from_secs(10);
@@ -211,7 +212,14 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<TeamE
     let found: Vec<(String, Standing)> =
         members().map(|member| (member.name.clone(), standing(shared, here, member))).collect();
     let active = |(name, found): &(String, Standing)| matches!(found, Standing::Active).then(|| name.clone());
-    let active: Vec<String> = found.iter().filter_map(active).collect();
+    let mut active: Vec<String> = found.iter().filter_map(active).collect();
+    for (name, found) in &found {
+        if let Standing::Idle(seat) = found
+            && unread::is_to_come(seat).await
+        {
+            active.push(name.clone());
+        }
+    }
     if !active.is_empty() {
         return Err(TeamRefused::Active(active));
     }
@@ -254,26 +262,50 @@ async fn forget_mail(shared: &Shared, lead: &AgentId, team: &str) {
     }
 }
 
-/// Removes what a session that was closed leaves of the teams that it led.
-pub(crate) async fn clear_away(shared: &Shared) {
-    for seat in shared.seats.all() {
+/// Removes what a session that was closed leaves of the teams that it led. A team with mail that no model has read stays for
+/// the session's next process. Gives what a person should know of it.
+pub(crate) async fn clear_away(shared: &Shared) -> Vec<String> {
+    let seats = shared.seats.all();
+    let mut told = Vec::new();
+    for seat in &seats {
         shared.seats.free(&seat.agent);
-        if seat.leads() {
-            // Processes first: none may look for folders that are gone.
-            match seat.here.team().await {
-                Ok(team) => {
-                    for fault in outside::end_all(&team).await {
-                        tracing::warn!(team = seat.here.name(), fault, "a member has not ended");
-                    }
+    }
+    for seat in seats.iter().filter(|seat| seat.leads()) {
+        let name = seat.here.name();
+        let team = match seat.here.team().await {
+            Ok(team) => team,
+            Err(error) => {
+                told.push(format!("the team {name} is kept, since who is in it is not known: {error}"));
+                continue;
+            }
+        };
+        // Processes first: none may look for folders that are gone.
+        for fault in outside::end_all(&team).await {
+            tracing::warn!(team = name, fault, "a member has not ended");
+        }
+        let (seats, team) = (&seats, &team);
+        let waits = |place: TeamPlace| -> BoxFuture<'_, Vec<String>> {
+            Box::pin(async move { unread::owners(seats, &place, team).await })
+        };
+        let teams = Teams::new(shared.config.place.root.clone());
+        match teams.remove_unless(&seat.here.place, waits).await {
+            Ok(faults) => {
+                for fault in faults {
+                    tracing::warn!(team = name, fault, "a team left something behind");
                 }
-                Err(error) => tracing::warn!(%error, "who is in a team that ends is not known"),
+                log::team(shared, log::Team::Deleted, name).await;
             }
-            for fault in remove(shared, &seat.here.place) {
-                tracing::warn!(team = seat.here.name(), fault, "a team left something behind");
+            Err(Kept { owners, folder }) => {
+                let session = shared.paths.session();
+                let owners = owners.join(", ");
+                told.push(format!(
+                    "the team {name} is kept, in {}: mail was not read by {owners}; --resume={session} goes on with it",
+                    folder.display()
+                ));
             }
-            log::team(shared, log::Team::Deleted, seat.here.name()).await;
         }
     }
+    told
 }
 
 /// Lets members write to the team's paths (S5).

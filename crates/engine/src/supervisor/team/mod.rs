@@ -15,6 +15,7 @@ mod plan;
 mod post;
 mod seat;
 mod subscriptions;
+mod unread;
 
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ pub(crate) use permission::ask_lead;
 pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, post, route};
 pub(crate) use seat::{Here, Place, Seat, Seats, lock};
+pub(crate) use unread::mail_waits;
 
 /// How a session's teams are.
 #[derive(Clone, Debug, PartialEq, Eq)]

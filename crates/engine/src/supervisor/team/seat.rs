@@ -161,6 +161,11 @@ impl Here {
         lock(&self.on_the_way).insert((to.to_owned(), id.to_owned()));
     }
 
+    /// Nobody hands over what is on its way to a name.
+    pub(super) fn is_unheard(&self, to: &str) {
+        lock(&self.on_the_way).retain(|(name, _)| name != to);
+    }
+
     pub(super) fn handed(&self, to: &str, id: &str) {
         lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
     }
@@ -231,9 +236,15 @@ impl Seat {
         self.nudge.notify_one();
     }
 
+    /// Whether its transcript has a message that the mailbox still counts as unread.
     pub(super) fn has_read(&self, id: &InputId) -> bool {
+        lock(&self.read).contains(id)
+    }
+
+    /// The mailbox counts a message as read.
+    pub(super) fn is_marked(&self, id: &InputId) {
+        lock(&self.read).remove(id);
         lock(&self.given).remove(id.as_str());
-        lock(&self.read).remove(id)
     }
 
     /// Its inbox has a message.
@@ -322,7 +333,7 @@ impl Seats {
         if let Some(seat) = &seat {
             seat.token.cancel();
             // Nobody hands these over any more.
-            lock(&seat.here.on_the_way).retain(|(name, _)| *name != seat.name);
+            seat.here.is_unheard(&seat.name);
         }
         seat
     }

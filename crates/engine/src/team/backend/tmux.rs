@@ -4,6 +4,7 @@
 //! happens to be in front of somebody (F061).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use troupe_core::BoxFuture;
 use troupe_core::color::Color;
@@ -18,6 +19,10 @@ const FORMAT: &str = "#{pane_id} #{pane_pid} #{window_id} #{session_name}";
 const LEADS: &str = "60%";
 /// The size of a window that nobody looks at yet.
 const SIZE: [&str; 4] = ["-x", "200", "-y", "50"];
+
+/// How often it is looked whether tmux has seen the end of a process, and how far apart.
+const LOOKS: u32 = 40;
+const LOOK: Duration = Duration::from_millis(25);
 
 /// Where panes are opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,25 +166,44 @@ impl Tmux {
         Ok(())
     }
 
-    /// What runs in a pane; none where there is no such pane.
-    async fn runs(&self, pane: &PaneAt) -> Option<u32> {
-        let said = self.on(pane, &["display-message", "-p", "-t", &pane.id, "#{pane_pid}"]).await.ok()?;
-        said.parse().ok()
+    /// What a pane was opened with, by its number, and whether that has ended; none where there is no such pane.
+    async fn runs(&self, pane: &PaneAt) -> Option<(u32, bool)> {
+        let format = "#{pane_pid} #{pane_dead}";
+        let said = self.on(pane, &["display-message", "-p", "-t", &pane.id, format]).await.ok()?;
+        let (pid, is_dead) = said.split_once(' ')?;
+        Some((pid.parse().ok()?, is_dead == "1"))
+    }
+
+    /// Makes sure that a pane is the member's: ids and process numbers are given again.
+    async fn is_the_members(&self, pane: &PaneAt) -> Result<(), PaneError> {
+        let runs = self.runs(pane).await.map(|(pid, _)| pid);
+        let is_it = pane.process.as_ref().filter(|owner| runs == Some(owner.pid) && process::is_alive(owner));
+        is_it.map(drop).ok_or_else(|| unknown(&pane.id))
     }
 
     async fn close_pane(&self, pane: &PaneAt, of: Option<&Owner>) -> Result<(), PaneError> {
+        let Some(owner) = of else { return Ok(()) };
         // With its process most panes are gone. One that stays (`remain-on-exit`) still has that one's number.
-        let Some(pid) = self.runs(pane).await else { return Ok(()) };
-        if of.is_some_and(|owner| owner.pid == pid && !process::is_alive(owner)) {
-            match self.on(pane, &["kill-pane", "-t", &pane.id]).await {
-                Err(error) if self.runs(pane).await == Some(pid) => return Err(error),
-                _ => {}
+        for _ in 0..LOOKS {
+            let Some((pid, is_dead)) = self.runs(pane).await else { return Ok(()) };
+            let now = process::owner(pid);
+            if pid != owner.pid || (!is_dead && now.as_ref().is_some_and(|now| now != owner)) {
+                return Ok(());
             }
+            if is_dead || now.is_some() {
+                return match self.on(pane, &["kill-pane", "-t", &pane.id]).await {
+                    Err(error) if self.runs(pane).await.is_some_and(|(now, _)| now == pid) => Err(error),
+                    _ => Ok(()),
+                };
+            }
+            // It has just ended, and tmux has not seen that yet.
+            tokio::time::sleep(LOOK).await;
         }
         Ok(())
     }
 
     async fn hide_pane(&self, pane: &PaneAt) -> Result<(), PaneError> {
+        self.is_the_members(pane).await?;
         let alone = self.on(pane, &["display-message", "-p", "-t", &pane.id, "#{window_panes}"]).await?;
         if alone == "1" {
             return Ok(());
@@ -188,6 +212,7 @@ impl Tmux {
     }
 
     async fn show_pane(&self, pane: &PaneAt, others: &[String]) -> Result<(), PaneError> {
+        self.is_the_members(pane).await?;
         let mut fault = unknown(&pane.id);
         for target in pane.beside.iter().chain(others).filter(|target| **target != pane.id) {
             match self.on(pane, &["join-pane", "-d", "-h", "-s", &pane.id, "-t", target]).await {
@@ -201,7 +226,7 @@ impl Tmux {
             }
         }
         // With nothing to stand beside it has its window to itself, which is a sight of it.
-        if self.runs(pane).await.is_some() && pane.beside.is_none() { Ok(()) } else { Err(fault) }
+        if pane.beside.is_none() { Ok(()) } else { Err(fault) }
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use troupe_core::color::Color;
-use troupe_core::team::PaneAt;
+use troupe_core::team::{Owner, PaneAt};
 
 use super::tmux::Where;
 use super::{Backend, Tmux, Wanted, end, process};
@@ -152,6 +152,22 @@ async fn a_hidden_pane_goes_on_and_comes_back() {
     // Another process has nothing but what stands in the membership.
     Tmux::any().show(&first, &[]).await.unwrap();
     assert_eq!(server.of(&first.id, "#{window_id}"), server.of("%0", "#{window_id}"));
+}
+
+// proves: X17, F061
+#[tokio::test]
+async fn a_pane_whose_id_and_number_were_given_again_is_neither_closed_nor_moved() {
+    let server = Server::start();
+    let tmux = server.tmux();
+    let pane = tmux.open(&wanted(&["sleep", "600"], "/".as_ref(), &[])).await.unwrap();
+    let now = pane.process.clone().unwrap();
+    let earlier = Owner { start: now.start + 1, ..now.clone() };
+    let another = PaneAt { process: Some(earlier), ..pane.clone() };
+    end(&tmux, &another, None).await.unwrap();
+    assert!(tmux.hide(&another).await.is_err() && tmux.show(&another, &["%0".to_owned()]).await.is_err());
+    assert_eq!(server.panes(), ["%0", &pane.id]);
+    assert_eq!(server.of("%0", "#{window_panes}"), "2");
+    assert!(process::is_alive(&now));
 }
 
 // proves: X17
