@@ -24,7 +24,6 @@ const NOT_YET: &[&str] = &[
     "AGENT_TRIGGERS",
     "AGENT_MEMORY_SNAPSHOT",
     "AGENT_COLOR",
-    "PARENT_SESSION_ID",
 ];
 
 /// Whether something happens when the variable is set.
