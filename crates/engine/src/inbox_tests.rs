@@ -257,7 +257,7 @@ proptest! {
 async fn letters_of_other_sessions_keep_out_neither_a_person_nor_an_agent() {
     let drain = Inbox::open(Arc::new(MemoryJournal::default()), Key::new("i").unwrap());
     let letter = |n: usize| {
-        let from = AgentId::new(if n % 2 == 0 { "uds:x" } else { "bridge:s" });
+        let from = AgentId::new(if n.is_multiple_of(2) { "uds:x" } else { "bridge:s" });
         prompt(&format!("letter {n}"), Origin::Agent(from), When::Next)
     };
     for n in 0..LETTERS {

@@ -120,8 +120,12 @@ impl Membership {
 /// Whether the mailboxes of a folder are arrays.
 fn has_arrays(inboxes: &Path) -> bool {
     let entries = std::fs::read_dir(inboxes).into_iter().flatten().flatten();
-    let mut names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.any(|name| name.ends_with(".json") && !name.ends_with(".position.json"))
+    let is_array = |path: &Path| {
+        let is_position =
+            path.file_stem().is_some_and(|stem| Path::new(stem).extension() == Some("position".as_ref()));
+        path.extension() == Some("json".as_ref()) && !is_position
+    };
+    entries.map(|entry| entry.path()).any(|path| is_array(&path))
 }
 
 fn object(change: &Change) -> Option<Map<String, Value>> {
