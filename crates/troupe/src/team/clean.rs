@@ -195,7 +195,15 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Report {
         return report;
     };
     // Only now nobody but members changes it.
-    let team = match place.members.load().await {
+    let anew = teams.place(&place.name).map(|place| place.members);
+    let read = match &anew {
+        Ok(members) => members.load().await,
+        Err(error) => {
+            report.left.push(error.to_string());
+            return report;
+        }
+    };
+    let team = match read {
         Ok(Some(team)) => team,
         Ok(None) => return report,
         Err(error) => {

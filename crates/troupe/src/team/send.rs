@@ -46,7 +46,9 @@ pub(super) async fn run(teams: &Teams, wish: &TeamSend) -> Result<String, Fault>
         }
     }
     // What was written into the mailbox of a team that ended in this moment, nobody reads.
-    let now = found.place.members.load().await.map_err(fault)?;
+    // Read anew: what was folded before outlives its file.
+    let anew = teams.place(&found.place.name).map_err(fault)?;
+    let now = anew.members.load().await.map_err(fault)?;
     if now.is_none_or(|now| now.created_at != found.team.created_at) {
         let name = &found.place.name;
         return Err(Fault::failed(format_args!(
