@@ -9,13 +9,21 @@ pub struct Contexts {
     pub proactive: bool,
     /// Whether agents that omit instructions do without them and without the state of the checkout (C4).
     pub slim: bool,
+    /// Whether an agent is reminded to have the work on an approved plan checked (S8).
+    pub verify_plan: bool,
     /// Where the agent types are listed (D6).
     pub agent_list: ListedIn,
 }
 
 impl Default for Contexts {
     fn default() -> Self {
-        Self { prompt: None, proactive: false, slim: true, agent_list: ListedIn::default() }
+        Self {
+            prompt: None,
+            proactive: false,
+            slim: true,
+            verify_plan: false,
+            agent_list: ListedIn::default(),
+        }
     }
 }
 

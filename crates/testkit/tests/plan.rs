@@ -443,3 +443,40 @@ async fn leave_without_an_answer_says_so_and_nobody_to_ask_is_a_denial() {
         close(session).await;
     }
 }
+
+// proves: S8
+#[tokio::test]
+async fn work_on_an_approved_plan_is_to_be_checked_and_leaving_that_out_is_told() {
+    let checked = "reply\n  call Agent description=check prompt=\"check it\" subagent_type=verification\nreply \"done\"\nreply \"never\"\n\
+         agent verification\nreply \"VERDICT: FAIL\"\n";
+    let cases = [
+        // Reminded once, then it ends as it is.
+        (
+            true,
+            "reply \"done\"\nreply\n  expect \"has not been checked\"\n  text \"no need\"\n",
+            "no need",
+            true,
+        ),
+        (true, checked, "done", false),
+        (false, "reply \"done\"\n", "done", false),
+    ];
+    for (wanted, rest, last, told) in cases {
+        let mut world = world(Mode::Default, "agent main\n");
+        world.config.contexts.verify_plan = wanted;
+        world.model = planning(&world, &format!("reply\n  call Write file_path=late.txt content=x\n{rest}"));
+        let session = world.start().await;
+        let mut events = session.subscribe(false);
+        say(&session, 0, "go").await;
+        let asked = question(&mut events).await;
+        answer(&session, &asked, allow(None, vec![set(Mode::AcceptEdits)])).await;
+        let end = ended(&mut events).await;
+        assert_eq!(end.text, last);
+        assert_eq!(
+            end.remarks.iter().any(|remark| remark.contains("was not checked")),
+            told,
+            "{:?}",
+            end.remarks
+        );
+        close(session).await;
+    }
+}

@@ -20,5 +20,7 @@ pub const ACTIVITY: &str = include_str!("activity.md");
 pub const REPORT: &str = include_str!("report.md");
 /// What an agent is told before the last request that its limits allow; `{limit}` is which (F205).
 pub const WRAP_UP: &str = include_str!("wrap_up.md");
+/// What an agent is told that is about to end with the work on its plan unchecked (S8).
+pub const VERIFY_PLAN: &str = include_str!("verify_plan.md");
 /// The main agent's system prompt.
 pub const MAIN: &str = include_str!("main.md");

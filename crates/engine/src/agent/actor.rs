@@ -246,6 +246,9 @@ impl Actor {
                 self.rest().await?;
             }
             Step::Yield(EndReason::Done) if self.owes_report(&left) => self.ask_for_report().await?,
+            Step::Yield(EndReason::Done) if self.run.is_some() && self.owes_check(&left) => {
+                self.remind_to_check().await?;
+            }
             // What came in the last moment is read first.
             Step::Yield(_) | Step::Done
                 if !self.row.header.resident && limit.is_none() && !self.drain.inbox.close_if_empty() => {}

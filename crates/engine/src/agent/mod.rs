@@ -29,6 +29,7 @@ mod seat;
 mod slot;
 mod told;
 mod types;
+mod verify;
 mod watch;
 
 pub(crate) use actor::Actor;

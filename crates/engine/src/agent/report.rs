@@ -131,6 +131,7 @@ impl Actor {
         };
         remarks.extend(self.wrap_up_remark(&reason));
         remarks.extend(self.unanswered_remark());
+        remarks.extend(self.unchecked_remark());
         Envelope {
             ending,
             error: error.map(ToString::to_string).or_else(|| limit_in_words(&reason, self)),

@@ -35,6 +35,7 @@ pub(super) fn contexts(env: &Env, headless: bool) -> Contexts {
     let in_message = is_on(env, &var::AGENT_LIST_ATTACHMENT, headless);
     Contexts {
         slim: is_on(env, &var::SLIM_SUBAGENT_INSTRUCTIONS, headless),
+        verify_plan: is_on(env, &var::VERIFY_PLAN, headless),
         agent_list: if in_message { ListedIn::Message } else { ListedIn::Tool },
         ..Contexts::default()
     }
