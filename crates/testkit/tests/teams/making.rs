@@ -193,3 +193,36 @@ async fn a_tool_is_called_by_its_older_name_too() {
     assert!(all[2].contains("There is no tool `ListPears`"), "{all:?}");
     close(session).await;
 }
+
+// proves: X14
+#[tokio::test]
+async fn a_member_has_the_effort_tools_and_limits_of_its_own_definition() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann subagent_type=narrow\n\
+         \x20 call Agent description=\"paint\" prompt=\"be bob\" name=bob\n\
+         reply \"made\"\n\
+         agent narrow\n\
+         reply\n  call Bash command=\"echo x > made\"\n\
+         reply\n  call Glob pattern=*\n\
+         reply\n  call Glob pattern=*\n\
+         agent general-purpose\n\
+         reply \"here\"\n",
+    );
+    let types =
+        "---\nname: narrow\ndescription: d\ntools: Glob, SendMessage\neffort: low\nmaxTurns: 2\n---\nDo it.";
+    world.write(".troupe/agents/narrow.md", types);
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    let members = &config(&world)["members"];
+    let of = |name: &str| members.as_array().unwrap().iter().find(|member| member["name"] == name).unwrap();
+    assert_eq!((&of("ann")["agentType"], &of("ann")["effort"]), (&"narrow".into(), &"low".into()));
+    assert_ne!(of("bob")["effort"], "low");
+    let said = results(&entries_of(&session, &member("ann")).await);
+    assert!(said[0].contains("There is no tool `Bash`"), "{said:?}");
+    assert_eq!(said.len(), 2, "its own limit ends its run: {said:?}");
+    assert!(!world.workspace().join("made").exists());
+    close(session).await;
+}
