@@ -25,7 +25,7 @@ use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
 use super::tasks::Lists;
-use super::team::Seats;
+use super::team::{Seats, bind_rules};
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -315,6 +315,9 @@ impl Shared {
             if let Some(fault) = self.update_one(update).await {
                 told.push(fault);
             }
+        }
+        if !updates.is_empty() {
+            bind_rules(self).await;
         }
         told
     }

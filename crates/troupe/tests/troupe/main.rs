@@ -12,6 +12,7 @@ mod cost;
 mod demo;
 mod home;
 mod panes;
+mod panes_faults;
 mod peers;
 mod permissions;
 mod printing;

@@ -92,24 +92,24 @@ reply "cat waits"
 "#;
 
 /// A server of tmux with a person's pane `%0` on it.
-struct Server {
+pub(crate) struct Server {
     socket: PathBuf,
 }
 
 impl Server {
-    fn start(stage: &Stage) -> Self {
+    pub(crate) fn start(stage: &Stage) -> Self {
         let server = Self { socket: stage.path("tmux") };
         server.say(&["-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "48", "sleep 6000"]);
         server
     }
 
-    fn say(&self, words: &[&str]) -> String {
+    pub(crate) fn say(&self, words: &[&str]) -> String {
         let said = Command::new("tmux").arg("-S").arg(&self.socket).args(words).output().unwrap();
         assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8_lossy(&said.stdout).trim_end().to_owned()
     }
 
-    fn panes(&self) -> String {
+    pub(crate) fn panes(&self) -> String {
         self.say(&["list-panes", "-a", "-F", "#{pane_id}"]).replace('\n', " ")
     }
 }
@@ -121,19 +121,21 @@ impl Drop for Server {
 }
 
 /// The lead, with a host on its pipes.
-struct Lead {
-    child: Child,
+pub(crate) struct Lead {
+    pub(crate) child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    asked: Vec<Value>,
+    pub(crate) asked: Vec<Value>,
+    pub(crate) session: String,
 }
 
 impl Lead {
-    fn start(stage: &Stage, server: &Server) -> Self {
+    pub(crate) fn start(stage: &Stage, server: &Server, script: &str, arguments: &[&str]) -> Self {
         let mut child = stage
-            .scripted(SCRIPT)
+            .scripted(script)
             .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
             .args(["--permission-prompt-tool", "stdio", "--teammate-mode", "auto"])
+            .args(arguments)
             .env("TROUPE_AGENT_TEAMS", "1")
             .env("TMUX", format!("{},1,0", server.socket.display()))
             .env("TMUX_PANE", "%0")
@@ -141,24 +143,27 @@ impl Lead {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output, asked: Vec::new() }
+        Self { child, input, output, asked: Vec::new(), session: String::new() }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.send(&json!({"type": "user", "message": {"role": "user", "content": text}}));
     }
 
     #[track_caller]
-    fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
             self.output.read_line(&mut line).unwrap();
             assert!(!line.is_empty(), "no more frames");
             let frame: Value = serde_json::from_str(&line).unwrap();
+            if let Some(session) = frame["session_id"].as_str() {
+                session.clone_into(&mut self.session);
+            }
             if frame["request"]["subtype"] == "can_use_tool" {
                 self.asked.push(frame.clone());
             }
@@ -169,14 +174,14 @@ impl Lead {
     }
 
     #[track_caller]
-    fn result(&mut self, text: &str) {
+    pub(crate) fn result(&mut self, text: &str) {
         let result = self.until(|frame| frame["type"] == "result");
         assert_eq!(result["result"], text, "{result:#}");
     }
 
     /// Lets a member do what it asks for, once it does; gives the question.
     #[track_caller]
-    fn allow(&mut self, member: &str) -> Value {
+    pub(crate) fn allow(&mut self, member: &str) -> Value {
         let of = |frame: &Value| frame["request"]["agent_id"] == format!("{member}@blue");
         let at = self.asked.iter().position(of);
         let question = match at {
@@ -184,11 +189,17 @@ impl Lead {
             None => self.until(|frame| frame["request"]["subtype"] == "can_use_tool" && of(frame)),
         };
         self.asked.retain(|asked| asked["request_id"] != question["request_id"]);
-        let response = json!({"behavior": "allow", "updatedInput": question["request"]["input"]});
+        self.answer(&question, &json!([]));
+        question["request"].clone()
+    }
+
+    /// Allows what is asked, with what holds from then on.
+    pub(crate) fn answer(&mut self, question: &Value, updates: &Value) {
+        let input = &question["request"]["input"];
+        let response = json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": updates});
         let response =
             json!({"subtype": "success", "request_id": question["request_id"], "response": response});
         self.send(&json!({"type": "control_response", "response": response}));
-        question["request"].clone()
     }
 }
 
@@ -199,13 +210,13 @@ impl Drop for Lead {
     }
 }
 
-fn members(stage: &Stage) -> Vec<Value> {
+pub(crate) fn members(stage: &Stage) -> Vec<Value> {
     let team = stage.read("home/.troupe/teams/blue/config.json");
     let team: Value = serde_json::from_str(&team).unwrap_or_default();
     team["members"].as_array().cloned().unwrap_or_default()
 }
 
-fn names(stage: &Stage) -> Vec<String> {
+pub(crate) fn names(stage: &Stage) -> Vec<String> {
     members(stage).iter().map(|member| member["name"].as_str().unwrap().to_owned()).collect()
 }
 
@@ -215,7 +226,7 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     let stage = Stage::new();
     stage.write("secret.txt", "of the test\n");
     let server = Server::start(&stage);
-    let mut lead = Lead::start(&stage, &server);
+    let mut lead = Lead::start(&stage, &server, SCRIPT, &[]);
     lead.prompt("go");
     lead.result("started three");
     assert_eq!(server.panes(), "%0 %1 %2 %3");

@@ -104,7 +104,7 @@ pub(crate) async fn open_member(
             tmux_pane_id: String::new(),
             session_id: None,
             backend_type: Some(back.kind()),
-            other: member.other.into_iter().chain(session_rules(shared)).collect(),
+            other: member.other.into_iter().chain([session_rules(shared)]).collect(),
             ..member
         },
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use troupe_core::ids::AgentId;
 use troupe_core::team::{BackendKind, Change, Handler, LEAD, Member, Message, Team};
 
+use super::binding;
 use super::claim;
 use super::ends;
 use super::outside;
@@ -33,6 +34,7 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     if let Err(error) = outside::alter(&here, LEAD, own.into_iter().collect()).await {
         told.push(format!("the team {}: {error}", team.name));
     }
+    binding::bind(shared, &here, true).await;
     for member in team.members.iter().filter(|member| outside::is_outside(member)) {
         outside::tend(shared, &here, &member.name);
         ends::go_on_awaiting(shared, &here, member);

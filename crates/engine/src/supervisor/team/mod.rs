@@ -2,6 +2,7 @@
 //! [`crate::team`]'s; see `docs/design/teams.md`.
 
 mod attach;
+mod binding;
 mod claim;
 mod create;
 mod delivery;
@@ -19,13 +20,14 @@ mod subscriptions;
 use std::time::Duration;
 
 pub(crate) use attach::attach;
+pub(crate) use binding::{bind_rules, session_rules};
 pub(crate) use claim::{CLAIMS, claims, poke};
 pub(crate) use ends::{clear_away, left};
 pub(crate) use idle::{due as idle_due, reason as idle_reason};
 pub use outside::{Handover, Panes};
-pub(crate) use outside::{Order, place as place_outside, session_rules, start as start_outside};
+pub(crate) use outside::{Order, place as place_outside, start as start_outside};
 pub use own::MemberOf;
-pub(crate) use own::sit;
+pub(crate) use own::{sit, working_folder};
 pub(crate) use permission::ask_lead;
 pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, post, route};

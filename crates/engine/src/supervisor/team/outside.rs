@@ -15,6 +15,7 @@ use troupe_core::ids::CallId;
 use troupe_core::ports::supervisor::SpawnError;
 use troupe_core::team::{Change, Handler, Kind, LEAD, Member, Message, PaneAt, Team};
 
+use super::binding;
 use super::post::post;
 use super::seat::{Here, Seat};
 use crate::clock::iso;
@@ -64,9 +65,6 @@ pub struct Handover {
     pub variables: BTreeMap<String, String>,
 }
 
-/// The field of a member with the rules that its lead's person gave in the session.
-pub(super) const RULES: &str = "sessionRules";
-
 /// Where the member that is started now gets its process; none is this one.
 pub(crate) async fn place(shared: &Shared) -> Result<Option<Box<dyn Backend>>, SpawnError> {
     let Some(panes) = &shared.config.teams.panes else { return Ok(None) };
@@ -104,7 +102,7 @@ pub(crate) async fn start(
     };
     let bytes = serde_json::to_vec(&handover).map_err(|error| error.to_string())?;
     private::write(&file, &bytes).map_err(|error| format!("write {}: {error}", file.display()))?;
-    let opened = open(here, back, member, panes, &file).await;
+    let opened = open(shared, here, back, member, panes, &file).await;
     if opened.is_err() {
         // Nobody takes it any more.
         let _ = std::fs::remove_file(&file);
@@ -164,6 +162,7 @@ fn arguments(shared: &Shared, panes: &Panes, team: &str, member: &Member) -> Vec
 }
 
 async fn open(
+    shared: &Shared,
     here: &Here,
     back: &dyn Backend,
     member: &Member,
@@ -176,7 +175,8 @@ async fn open(
     command.push(file.display().to_string());
     let wanted = Wanted {
         command,
-        cwd: member.cwd.clone().into(),
+        // Settings and trust are the project's, whichever folder the member works in (X7).
+        cwd: shared.config.place.cwd.clone(),
         name: member.name.clone(),
         team: here.name().to_owned(),
         color: member.color.unwrap_or(Color::Red),
@@ -212,21 +212,6 @@ pub(super) async fn alter(here: &Here, name: &str, fields: Map<String, Value>) -
     here.place.members.change(decide).await.map(drop)
 }
 
-/// The rules that hold in the session alone, for a member that reads the files itself (X7).
-pub(crate) fn session_rules(shared: &Shared) -> Option<(String, Value)> {
-    use troupe_core::policy::{Behaviour, Scope};
-    let word = |behaviour| match behaviour {
-        Behaviour::Allow => "allow",
-        Behaviour::Ask => "ask",
-        Behaviour::Deny => "deny",
-    };
-    let rules = shared.rules(None);
-    let of_session = rules.iter().filter(|rule| rule.scope == Scope::Session);
-    let rules: Vec<Value> =
-        of_session.map(|rule| json!({"rule": rule.text, "behaviour": word(rule.behaviour)})).collect();
-    (!rules.is_empty()).then(|| (RULES.to_owned(), Value::Array(rules)))
-}
-
 /// Whether a member has a process of its own.
 pub(super) fn is_outside(member: &Member) -> bool {
     member.backend_type.and_then(backend::of).is_some()
@@ -251,7 +236,11 @@ pub(super) fn tend(shared: &Arc<Shared>, here: &Arc<Here>, name: &str) {
         tokio::select! {
             biased;
             () = shared.token.cancelled() => {}
-            () = watch(&shared, &here, &name) => {}
+            () = async {
+                // What the lead's person said while it was entered.
+                binding::bind(&shared, &here, false).await;
+                watch(&shared, &here, &name).await;
+            } => {}
         }
         here.outside_is_gone(&name);
     });

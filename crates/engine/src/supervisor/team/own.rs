@@ -4,6 +4,7 @@
 //! finishes its turn, then waits, idle and without a request, for the lead to come back; a day later it ends. What it has
 //! done stays in its transcript.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,18 +12,18 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
-use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::team::{LEAD, Member, Team};
 
+use super::binding;
 use super::claim::claims;
 use super::ends;
-use super::outside::{RULES, alter};
+use super::outside::alter;
 use super::seat::{Here, Place, Seat, is_at_work};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::team::alive::is_held;
 use crate::team::process;
-use crate::team::{TeamError, Teams};
+use crate::team::{TeamError, TeamPlace, Teams};
 
 /// How long the lead's lock may be free until it counts as gone.
 const LEAD_GONE: Duration = Duration::from_secs(10);
@@ -38,18 +39,38 @@ pub struct MemberOf {
     pub name: String,
 }
 
-/// Takes the member's seat for the main agent: from here on its mail is delivered.
-pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<(), TeamError> {
-    let Some(MemberOf { team, name }) = shared.config.teams.member.clone() else { return Ok(()) };
+/// The folder that the main agent works in. A member's is its own; settings, trust and rules are those of the project, which
+/// the process is started in (X7).
+pub(crate) async fn working_folder(shared: &Shared) -> Result<PathBuf, TeamError> {
+    let project = &shared.config.place.cwd;
+    let Some((_, _, member)) = find(shared).await? else { return Ok(project.clone()) };
+    if member.cwd.is_empty() {
+        return Ok(project.clone());
+    }
+    let at = project.join(&member.cwd);
+    let folder = std::fs::canonicalize(&at).and_then(|folder| std::fs::read_dir(&folder).map(|_| folder));
+    let folder = folder.map_err(TeamError::io("work in", &at))?;
+    Ok(folder)
+}
+
+/// The member that this process is, in its team; none where it is no member.
+async fn find(shared: &Shared) -> Result<Option<(TeamPlace, Team, Member)>, TeamError> {
+    let Some(MemberOf { team, name }) = shared.config.teams.member.clone() else { return Ok(None) };
     let place = Teams::new(shared.config.place.root.clone()).find(&team).await?;
     let team = place.members.load().await?.unwrap_or_default();
-    let unknown =
-        || TeamError::NoMember { name: name.clone(), team: place.name.clone(), known: team.names() };
-    let member = team.member(&name).filter(|member| !team.is_lead(&member.name)).ok_or_else(unknown)?.clone();
+    let member = team.member(&name).filter(|member| !team.is_lead(&member.name)).cloned();
+    let unknown = || TeamError::NoMember { name, team: place.name.clone(), known: team.names() };
+    let member = member.ok_or_else(unknown)?;
+    Ok(Some((place, team, member)))
+}
+
+/// Takes the member's seat for the main agent: from here on its mail is delivered.
+pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<(), TeamError> {
+    let Some((place, team, member)) = find(shared).await? else { return Ok(()) };
     let here = Here::new(place, team.array_mail);
     // Rules and paths hold before the first word is read.
     ends::allow(shared, &team.team_allowed_paths).await;
-    told.extend(take_rules(shared, &member).await);
+    told.extend(binding::take(shared, &here, &member).await);
     let mut fields: Map<String, Value> =
         [("sessionId".to_owned(), json!(shared.paths.session().as_str()))].into_iter().collect();
     if let Some(own) = process::own() {
@@ -73,27 +94,6 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
     Ok(())
 }
 
-/// Takes over what the lead's person allowed, denied or wants to be asked in the lead's session (X7).
-async fn take_rules(shared: &Shared, member: &Member) -> Vec<String> {
-    let rules = member.other.get(RULES).and_then(Value::as_array).cloned().unwrap_or_default();
-    let update = |rule: &Value| {
-        let behaviour = match rule["behaviour"].as_str()? {
-            "allow" => Behaviour::Allow,
-            "ask" => Behaviour::Ask,
-            _ => Behaviour::Deny,
-        };
-        let rules = vec![rule["rule"].as_str()?.to_owned()];
-        Some(Update::AddRules { rules, behaviour, destination: Destination::Session })
-    };
-    let updates: Vec<Update> = rules.iter().filter_map(update).collect();
-    let mut faults = Vec::new();
-    // One by one: a faulty one takes no other with it.
-    for update in updates {
-        faults.extend(shared.update(&[update]).await);
-    }
-    faults
-}
-
 /// What the member is to do about its team and its lead.
 enum Standing {
     There,
@@ -101,11 +101,12 @@ enum Standing {
     Over,
 }
 
-async fn watch(shared: &Shared, seat: &Seat) {
+async fn watch(shared: &Arc<Shared>, seat: &Seat) {
     let mut changes = seat.here.place.follow();
     let mut gone_since: Option<Instant> = None;
     let mut told = false;
     loop {
+        binding::follow(shared, seat).await;
         match standing(seat).await {
             Standing::Over => {
                 tell(shared, "the team is gone, or this member is not in it any more: it ends");

@@ -36,6 +36,8 @@ pub(crate) struct Here {
     pub(super) shutdowns: Mutex<HashMap<(String, String), CancellationToken>>,
     /// Members in processes of their own: whether each is at work, and how much was written to it.
     outside: Mutex<HashMap<String, (bool, u64)>>,
+    /// What a member of another process has taken over of its lead's leave.
+    pub(super) bound: tokio::sync::Mutex<super::binding::Bound>,
 }
 
 /// An agent's place in a team.
@@ -112,6 +114,7 @@ impl Here {
             on_the_way: Mutex::default(),
             shutdowns: Mutex::default(),
             outside: Mutex::default(),
+            bound: tokio::sync::Mutex::default(),
         })
     }
 
