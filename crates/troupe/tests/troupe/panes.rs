@@ -131,6 +131,16 @@ pub(crate) struct Lead {
 
 impl Lead {
     pub(crate) fn start(stage: &Stage, server: &Server, script: &str, arguments: &[&str]) -> Self {
+        Self::start_in(stage, server, script, arguments, &[])
+    }
+
+    pub(crate) fn start_in(
+        stage: &Stage,
+        server: &Server,
+        script: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = stage
             .scripted(script)
             .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
@@ -139,6 +149,7 @@ impl Lead {
             .env("TROUPE_AGENT_TEAMS", "1")
             .env("TMUX", format!("{},1,0", server.socket.display()))
             .env("TMUX_PANE", "%0")
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

@@ -1,11 +1,13 @@
 //! Members in panes of a real tmux where something goes another way: other folders, rules that come later, processes that
 //! are killed.
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 use troupe_testkit::process::{LIMIT, poll};
 
-use crate::panes::{Lead, Server};
-use crate::stage::Stage;
+use crate::panes::{Lead, Server, members, names};
+use crate::stage::{Stage, end};
 
 const TEAM: &str = "agent main\nreply\n  call TeamCreate team_name=blue description=\"try panes\"\n";
 
@@ -100,4 +102,126 @@ fn what_binds_the_lead_binds_its_members_wherever_they_work_and_whenever_it_came
     lead.result("ann wrote");
     assert_eq!(stage.read("work/sub/new.txt"), "x");
     assert_eq!(lead.asked, Vec::<Value>::new());
+}
+
+const ASKS: &str = r#"reply
+  call Agent description="ann" name=ann prompt="ANN: ask"
+  call Agent description="eve" name=eve subagent_type=reader prompt="EVE: look"
+reply "started"
+reply
+  expect "eve has looked"
+  text "heard eve"
+reply
+  expect "typed"
+  text "heard ann"
+agent general-purpose /ANN/
+reply "ann waits"
+reply
+  call SendMessage to=team-lead summary="typed" message="typed"
+reply
+  call Read file_path=../secret.txt
+reply "never said"
+agent reader
+reply
+  call SendMessage to=team-lead summary="eve has looked" message="eve has looked"
+reply "eve waits"
+"#;
+
+// proves: T4, T9, S3, X17
+#[test]
+fn a_member_runs_once_hears_what_is_typed_and_takes_its_question_with_it() {
+    let stage = Stage::new();
+    stage.write("secret.txt", "of the test\n");
+    let server = Server::start(&stage);
+    let mut lead = Lead::start(&stage, &server, &format!("{TEAM}{ASKS}"), &[]);
+    let reader = json!({"reader": {"description": "reads", "prompt": "READER", "tools": ["SendMessage"]}});
+    lead.send(&json!({"type": "control_request", "request_id": "i1",
+        "request": {"subtype": "initialize", "agents": reader}}));
+    lead.prompt("go");
+    lead.result("started");
+    lead.result("heard eve");
+
+    let script = stage.path("model.script");
+    let model = format!("--model=script:{}", script.display());
+    let second = end(stage.troupe().args(["--agent-id=ann@blue", &model]));
+    assert_eq!(second.code, Some(1), "{second:?}");
+    assert!(second.err.contains("ann of the team blue runs already"), "{second:?}");
+    assert_eq!(names(&stage), ["team-lead", "ann", "eve"]);
+
+    server.say(&["send-keys", "-t", "%1", "-H", "ff", "0a"]);
+    lead.result("heard ann");
+    let question = lead.until(|frame| frame["request"]["subtype"] == "can_use_tool");
+    assert_eq!(question["request"]["agent_id"], "ann@blue");
+    server.say(&["kill-pane", "-t", "%1"]);
+    let cancelled = lead.until(|frame| frame["type"] == "control_cancel_request");
+    assert_eq!(cancelled["request_id"], question["request_id"]);
+    poll("ann is out of the team", LIMIT, || (names(&stage) == ["team-lead", "eve"]).then_some(()));
+}
+
+const HELD: &str = r#"reply
+  call Agent description="ann" name=ann prompt="ANN: go"
+reply "started"
+reply "gone on"
+reply "heard ann"
+agent general-purpose /ANN/
+reply
+  call SendMessage to=team-lead summary="ann is here" message="ann is here"
+reply "ann waits"
+"#;
+
+// proves: T8, T9
+#[test]
+fn a_lead_killed_before_the_pane_of_its_member_opens_it_when_it_goes_on() {
+    let stage = Stage::new();
+    let server = Server::start(&stage);
+    let (opens, goes_on) = (stage.path("opens"), stage.path("goes_on"));
+    for pipe in [&opens, &goes_on] {
+        assert!(Command::new("mkfifo").arg(pipe).status().unwrap().success());
+    }
+    let slow = format!(
+        "#!/bin/sh\ncase \"$*\" in *split-window*) echo > {}; cat {}; exit 1;; esac\nPATH=${{PATH#*:}} exec tmux \"$@\"\n",
+        opens.display(),
+        goes_on.display()
+    );
+    let slow = stage.write("slow/tmux", &slow);
+    std::fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", stage.path("slow").display(), std::env::var("PATH").unwrap());
+    let script = format!("{TEAM}{HELD}");
+    let mut lead = Lead::start_in(&stage, &server, &script, &[], &[("PATH", &path)]);
+    lead.prompt("go");
+    std::fs::read(&opens).unwrap();
+    let handover = stage.path("home/.troupe/teams/blue/handover/ann.json");
+    assert!(handover.exists());
+    lead.until(|frame| frame["session_id"].is_string());
+    lead.child.kill().unwrap();
+    lead.child.wait().unwrap();
+    std::fs::write(&goes_on, "").unwrap();
+
+    let session = format!("--resume={}", lead.session);
+    let mut lead = Lead::start(&stage, &server, &script, &[session.as_str()]);
+    lead.prompt("go on");
+    poll("ann writes", LIMIT, || {
+        let mail = stage.read("home/.troupe/teams/blue/inboxes/team-lead.jsonl");
+        mail.contains("ann is here").then_some(())
+    });
+    assert_eq!(names(&stage), ["team-lead", "ann"]);
+    assert_eq!(members(&stage)[1]["tmuxPaneId"], "%1");
+    assert!(!handover.exists());
+}
+
+const FAILS: &str = r#"reply
+  call Agent description="ann" name=ann prompt="ANN: go"
+reply "started"
+"#;
+
+// proves: T9, F062
+#[test]
+fn a_lead_hears_why_its_member_did_not_start() {
+    let stage = Stage::new();
+    let server = Server::start(&stage);
+    let program = [("TROUPE_TEAMMATE_COMMAND", "/nowhere/member")];
+    let mut lead = Lead::start_in(&stage, &server, &format!("{TEAM}{FAILS}"), &[], &program);
+    lead.prompt("go");
+    lead.until(|frame| frame.to_string().contains("it did not start: failed to run /nowhere/member"));
+    poll("ann is out of the team", LIMIT, || (names(&stage) == ["team-lead"]).then_some(()));
 }

@@ -4,20 +4,20 @@
 //! finishes its turn, then waits, idle and without a request, for the lead to come back; a day later it ends. What it has
 //! done stays in its transcript.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::time::Instant;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
-use troupe_core::team::{LEAD, Member, Team};
+use troupe_core::team::{BackendKind, Change, LEAD, Member, PaneAt, Team};
 
 use super::binding;
 use super::claim::claims;
 use super::ends;
-use super::outside::alter;
+use super::outside::{FAULT, fields_of};
 use super::seat::{Here, Place, Seat, is_at_work};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
@@ -71,12 +71,7 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
     // Rules and paths hold before the first word is read.
     ends::allow(shared, &team.team_allowed_paths).await;
     told.extend(binding::take(shared, &here, &member).await);
-    let mut fields: Map<String, Value> =
-        [("sessionId".to_owned(), json!(shared.paths.session().as_str()))].into_iter().collect();
-    if let Some(own) = process::own() {
-        fields.insert("process".to_owned(), json!(own));
-    }
-    alter(&here, &member.name, fields).await?;
+    enter(shared, &here, &member.name).await?;
     let main = AgentId::main();
     let plan = shared.row(&main).and_then(|row| row.state().proposed.clone());
     let claims = claims(&member);
@@ -92,6 +87,53 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
         }
     });
     Ok(())
+}
+
+/// Writes down that this process runs the member, unless another one does.
+async fn enter(shared: &Shared, here: &Here, name: &str) -> Result<(), TeamError> {
+    let own = process::own();
+    let runs = |pid| TeamError::Runs { name: name.to_owned(), team: here.name().to_owned(), pid };
+    if is_held(&here.mail.lock(name)) == Some(true) {
+        return Err(runs(0));
+    }
+    let decide = |team: Option<&Team>| {
+        let member = team.and_then(|team| team.member(name));
+        // A pane may have been opened with a program that starts this one.
+        let other = member.and_then(|member| member.process.as_ref()).filter(|one| !process::is_above(one));
+        if let Some(owner) = other.filter(|one| process::is_alive(one)) {
+            return Err(runs(owner.pid));
+        }
+        let mut fields = Map::new();
+        fields.insert("sessionId".to_owned(), json!(shared.paths.session().as_str()));
+        fields.extend(own.as_ref().map(|own| ("process".to_owned(), json!(own))));
+        // Its lead may have been killed before it wrote down where this is.
+        let is_unknown = member
+            .is_some_and(|member| member.pane.is_none() && member.backend_type == Some(BackendKind::Tmux));
+        if let Some((socket, id)) = shared.config.teams.pane.clone().filter(|_| is_unknown) {
+            let pane = PaneAt { id, socket: Some(socket), process: own.clone(), ..PaneAt::default() };
+            fields.extend(fields_of(&pane));
+        }
+        Ok(vec![Change::Altered { name: name.to_owned(), fields }])
+    };
+    here.place.members.change(decide).await.map(drop)
+}
+
+/// Writes down why this process could not become a member, for its lead to tell; whoever runs the member meanwhile is let
+/// be.
+///
+/// # Errors
+/// When there is no such team, or it can't be written.
+pub async fn could_not_start(home: &Path, of: &MemberOf, why: &str) -> Result<(), TeamError> {
+    let place = Teams::new(home.to_owned()).find(&of.team).await?;
+    let decide = |team: Option<&Team>| {
+        let waits = team.and_then(|team| team.member(&of.name)).is_some_and(|member| {
+            member.session_id.is_none() && member.process.as_ref().is_none_or(process::is_above)
+        });
+        let fields = [(FAULT.to_owned(), why.into())].into_iter().collect();
+        let altered = Change::Altered { name: of.name.clone(), fields };
+        Ok::<_, TeamError>(if waits { vec![altered] } else { Vec::new() })
+    };
+    place.members.change(decide).await.map(drop)
 }
 
 /// What the member is to do about its team and its lead.
@@ -150,7 +192,7 @@ async fn standing(seat: &Seat) -> Standing {
     let Some(member) = team.members.iter().find(|member| member.name == seat.name) else {
         return Standing::Over;
     };
-    if member.process.as_ref().is_some_and(|owner| Some(owner) != process::own().as_ref()) {
+    if member.process.as_ref().is_some_and(|owner| !process::is_above(owner)) {
         return Standing::Over;
     }
     if is_held(&seat.here.mail.lock(LEAD)) == Some(false) { Standing::LeadGone } else { Standing::There }

@@ -165,12 +165,14 @@ impl Here {
         lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
     }
 
-    /// A member of another process is, or is to be, at work.
-    pub(super) fn outside_works(&self, name: &str, begins: bool) {
-        let mut outside = lock(&self.outside);
-        if begins {
-            outside.insert(name.to_owned(), (true, 0));
-        } else if let Some((works, sent)) = outside.get_mut(name) {
+    /// A member of another process is to begin; `false` where it is looked after already. It counts as at work.
+    pub(super) fn outside_begins(&self, name: &str) -> bool {
+        lock(&self.outside).insert(name.to_owned(), (true, 0)).is_none()
+    }
+
+    /// Something was written to a member of another process.
+    pub(super) fn outside_works(&self, name: &str) {
+        if let Some((works, sent)) = lock(&self.outside).get_mut(name) {
             (*works, *sent) = (true, *sent + 1);
         }
     }
