@@ -190,9 +190,9 @@ impl Lead {
         assert_eq!(result["result"], text, "{result:#}");
     }
 
-    /// Lets a member do what it asks for, once it does; gives the question.
+    /// What a member asks, once it does.
     #[track_caller]
-    pub(crate) fn allow(&mut self, member: &str) -> Value {
+    pub(crate) fn question(&mut self, member: &str) -> Value {
         let of = |frame: &Value| frame["request"]["agent_id"] == format!("{member}@blue");
         let at = self.asked.iter().position(of);
         let question = match at {
@@ -200,6 +200,13 @@ impl Lead {
             None => self.until(|frame| frame["request"]["subtype"] == "can_use_tool" && of(frame)),
         };
         self.asked.retain(|asked| asked["request_id"] != question["request_id"]);
+        question
+    }
+
+    /// Lets a member do what it asks for, once it does; gives the question.
+    #[track_caller]
+    pub(crate) fn allow(&mut self, member: &str) -> Value {
+        let question = self.question(member);
         self.answer(&question, &json!([]));
         question["request"].clone()
     }

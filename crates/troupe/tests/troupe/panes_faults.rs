@@ -11,6 +11,7 @@ use crate::stage::{Stage, end};
 
 const TEAM: &str = "agent main\nreply\n  call TeamCreate team_name=blue description=\"try panes\"\n";
 
+/// Each member waits for an answer before what the lead is to hear, so that the order is the test's to say.
 const BOUND: &str = r#"reply
   call Agent description="ann" name=ann cwd=sub prompt="ANN: look"
 reply "started"
@@ -34,6 +35,8 @@ reply
   text "ann wrote"
 agent general-purpose /ANN/
 reply
+  call Read file_path=../../secret.txt
+reply
   call Bash command="touch by_project"
   call Bash command="rmdir empty"
   call Read file_path=here.txt
@@ -41,6 +44,8 @@ reply
   expect "in sub"
   call SendMessage to=team-lead summary="ann has looked" message="ann has looked"
 reply "ann waits"
+reply
+  call Read file_path=../../secret.txt
 reply
   call Bash command="mkdir by_session"
 reply
@@ -68,6 +73,7 @@ fn what_binds_the_lead_binds_its_members_wherever_they_work_and_whenever_it_came
     let mut lead = Lead::start(&stage, &server, &script, &flags);
     lead.prompt("go");
     lead.result("started");
+    lead.allow("ann");
     lead.result("heard ann");
     assert!(!stage.path("work/sub/by_project").exists(), "the project's rules hold");
     assert!(!stage.path("work/sub/empty").exists(), "and so do the lead's flags, in the member's folder");
@@ -80,6 +86,7 @@ fn what_binds_the_lead_binds_its_members_wherever_they_work_and_whenever_it_came
     lead.result("no more commands");
     lead.prompt("ann is to go on");
     lead.result("sent");
+    lead.allow("ann");
     lead.result("ann tried");
     assert!(!stage.path("work/sub/by_session").exists(), "what the lead's person denied is denied");
 
@@ -88,7 +95,7 @@ fn what_binds_the_lead_binds_its_members_wherever_they_work_and_whenever_it_came
         let sent = stage.read(&format!("{inboxes}/team-lead.jsonl")).lines().count();
         let position = stage.read(&format!("{inboxes}/team-lead.position.json"));
         let position: Value = serde_json::from_str(&position).ok()?;
-        (position["read"] == sent && sent == 4).then_some(())
+        (position["read"] == sent && sent == 6).then_some(())
     });
     lead.child.kill().unwrap();
     lead.child.wait().unwrap();
@@ -123,6 +130,8 @@ reply
 reply "never said"
 agent reader
 reply
+  call Read file_path=../secret.txt
+reply
   call SendMessage to=team-lead summary="eve has looked" message="eve has looked"
 reply "eve waits"
 "#;
@@ -134,11 +143,13 @@ fn a_member_runs_once_hears_what_is_typed_and_takes_its_question_with_it() {
     stage.write("secret.txt", "of the test\n");
     let server = Server::start(&stage);
     let mut lead = Lead::start(&stage, &server, &format!("{TEAM}{ASKS}"), &[]);
-    let reader = json!({"reader": {"description": "reads", "prompt": "READER", "tools": ["SendMessage"]}});
+    let reader =
+        json!({"reader": {"description": "reads", "prompt": "READER", "tools": ["Read", "SendMessage"]}});
     lead.send(&json!({"type": "control_request", "request_id": "i1",
         "request": {"subtype": "initialize", "agents": reader}}));
     lead.prompt("go");
     lead.result("started");
+    lead.allow("eve");
     lead.result("heard eve");
 
     let script = stage.path("model.script");
@@ -150,8 +161,7 @@ fn a_member_runs_once_hears_what_is_typed_and_takes_its_question_with_it() {
 
     server.say(&["send-keys", "-t", "%1", "-H", "ff", "0a"]);
     lead.result("heard ann");
-    let question = lead.until(|frame| frame["request"]["subtype"] == "can_use_tool");
-    assert_eq!(question["request"]["agent_id"], "ann@blue");
+    let question = lead.question("ann");
     server.say(&["kill-pane", "-t", "%1"]);
     let cancelled = lead.until(|frame| frame["type"] == "control_cancel_request");
     assert_eq!(cancelled["request_id"], question["request_id"]);
