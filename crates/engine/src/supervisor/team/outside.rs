@@ -246,7 +246,8 @@ pub(super) fn is_alive(shared: &Shared, member: &Member) -> bool {
         u64::try_from(shared.parts.clock.now().0).unwrap_or_default().saturating_sub(member.joined_at);
     match &member.process {
         Some(owner) => process::is_alive(owner),
-        None => Duration::from_millis(since) < START,
+        // It may have said that it will not be, before anybody saw it.
+        None => Duration::from_millis(since) < START && !member.other.contains_key(FAULT),
     }
 }
 
