@@ -197,7 +197,8 @@ fn a_lead_killed_before_the_pane_of_its_member_opens_it_when_it_goes_on() {
     );
     let slow = stage.write("slow/tmux", &slow);
     std::fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", stage.path("slow").display(), std::env::var("PATH").unwrap());
+    let usual = String::from_utf8(Command::new("printenv").arg("PATH").output().unwrap().stdout).unwrap();
+    let path = format!("{}:{}", stage.path("slow").display(), usual.trim_end());
     let script = format!("{TEAM}{HELD}");
     let mut lead = Lead::start_in(&stage, &server, &script, &[], &[("PATH", &path)]);
     lead.prompt("go");
