@@ -161,10 +161,13 @@ fn a_member_runs_once_hears_what_is_typed_and_takes_its_question_with_it() {
     assert!(second.err.contains("ann of the team blue runs already"), "{second:?}");
     assert!(names(&stage).contains(&"ann".to_owned()), "it is in the team as before");
 
-    server.say(&["send-keys", "-t", "%1", "-H", "ff", "0a"]);
+    let all = members(&stage);
+    let ann = all.iter().find(|member| member["name"] == "ann").unwrap();
+    let ann = ann["tmuxPaneId"].as_str().unwrap();
+    server.say(&["send-keys", "-t", ann, "-H", "ff", "0a"]);
     lead.result("heard ann");
     let question = lead.question("ann");
-    server.say(&["kill-pane", "-t", "%1"]);
+    server.say(&["kill-pane", "-t", ann]);
     let cancelled = lead.until(|frame| frame["type"] == "control_cancel_request");
     assert_eq!(cancelled["request_id"], question["request_id"]);
     poll("ann is out of the team", LIMIT, || (names(&stage) == ["team-lead", "eve"]).then_some(()));
