@@ -41,7 +41,7 @@ use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
-pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork};
+pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork, could_not_start};
 use crate::supervisor::{Shared, background, peers, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
@@ -383,6 +383,7 @@ impl Session {
     pub fn give_definitions(&self, agents: &serde_json::Map<String, serde_json::Value>) -> bool {
         let Some(give) = &self.shared.parts.defs.give else { return false };
         give(agents);
+        self.shared.give(agents);
         self.shared.catalogue();
         true
     }

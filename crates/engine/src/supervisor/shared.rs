@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use troupe_core::CancellationToken;
@@ -25,7 +26,7 @@ use super::questions::Questions;
 use super::scratch::Scratch;
 use super::standing::Standing;
 use super::tasks::Lists;
-use super::team::Seats;
+use super::team::{Seats, bind_rules};
 use super::warm::Warming;
 use crate::agent::Denials;
 use crate::bus::Bus;
@@ -63,6 +64,8 @@ pub(crate) struct Shared {
     pub(crate) warming: Arc<Warming>,
     /// The agent definitions as they were last looked at.
     definitions: Mutex<Arc<Catalogue>>,
+    /// The definitions that a host gave, as it wrote them.
+    given: Mutex<Map<String, Value>>,
     totals: Mutex<Totals>,
     agents: Mutex<Agents>,
     tasks: Mutex<Option<JoinSet<()>>>,
@@ -102,6 +105,7 @@ impl Shared {
             seats,
             warming: Arc::default(),
             definitions: Mutex::new(parts.defs.catalogue()),
+            given: Mutex::default(),
             totals: Mutex::default(),
             agents: Mutex::default(),
             tasks: Mutex::new(Some(JoinSet::new())),
@@ -109,6 +113,16 @@ impl Shared {
             config,
             paths,
         })
+    }
+
+    /// Keeps the definitions that a host gives, for processes of its members.
+    pub(crate) fn give(&self, agents: &Map<String, Value>) {
+        lock(&self.given).extend(agents.clone());
+    }
+
+    /// The definitions that a host gave.
+    pub(crate) fn given(&self) -> Map<String, Value> {
+        lock(&self.given).clone()
     }
 
     /// The tools of an agent of this definition.
@@ -315,6 +329,9 @@ impl Shared {
             if let Some(fault) = self.update_one(update).await {
                 told.push(fault);
             }
+        }
+        if !updates.is_empty() {
+            bind_rules(self).await;
         }
         told
     }

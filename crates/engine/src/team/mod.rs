@@ -57,6 +57,16 @@ pub enum TeamError {
         /// Who there is.
         known: Vec<String>,
     },
+    /// Another process runs the member.
+    #[error("{name} of the team {team} runs already, in the process {pid}: troupe team shows it")]
+    Runs {
+        /// The member.
+        name: String,
+        /// Its team.
+        team: String,
+        /// The process; 0 where it is not known.
+        pid: u32,
+    },
     /// A name without a letter or digit.
     #[error("`{0}` is no name: it needs a letter or a digit")]
     Name(String),

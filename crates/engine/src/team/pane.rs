@@ -2,9 +2,9 @@
 //! hidden.
 
 use serde_json::json;
-use troupe_core::team::{Change, Member, Team};
+use troupe_core::team::{Change, Member, PaneAt, Team};
 
-use super::{TeamError, TeamPlace, backend};
+use super::{TeamError, TeamPlace, backend, process};
 
 /// Why a pane was not moved.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,13 @@ pub enum MoveError {
     /// It was moved, and that is not recorded.
     #[error(transparent)]
     Team(#[from] TeamError),
+}
+
+/// The pane of a member, as long as the process that was started in it runs: after that an id of tmux may be another's.
+pub(crate) fn pane_of(member: &Member) -> Option<&PaneAt> {
+    let pane = member.pane.as_ref()?;
+    let owner = pane.process.as_ref().or(member.process.as_ref());
+    owner.map_or(pane.socket.is_none(), process::is_alive).then_some(pane)
 }
 
 /// Moves a member's pane out of sight, or back beside its lead; whether there was anything to do.
@@ -48,7 +55,9 @@ pub async fn set_hidden(
         .members
         .iter()
         .filter(is_beside)
-        .filter_map(|other| Some(other.pane.as_ref()?.id.clone()))
+        .filter_map(pane_of)
+        .filter(|other| other.socket == pane.socket)
+        .map(|other| other.id.clone())
         .collect();
     let moved = if hidden { back.hide(pane).await } else { back.show(pane, &others).await };
     moved.map_err(|source| MoveError::Stays { name: member.name.clone(), source })?;

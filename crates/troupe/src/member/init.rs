@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use rustix::fs::OFlags;
 use troupe_engine::load::Env;
-use troupe_engine::session::Handover;
+use troupe_engine::session::{Handover, MemberOf};
 
 use crate::fault::{Fault, tell};
 
@@ -34,11 +34,26 @@ const OF_PANE: [&str; 9] = [
 /// Becomes the member. Comes back only where that fails.
 pub(crate) fn init(file: Option<OsString>) -> ExitCode {
     let fault = match file {
-        Some(file) => become_member(Path::new(&file)),
+        Some(file) => {
+            let file = Path::new(&file);
+            let fault = become_member(file);
+            if let Some((home, of)) = whose(file) {
+                super::tell_lead(home, &of, &fault);
+            }
+            fault
+        }
         None => Fault::usage("member-init takes a file"),
     };
     tell(&fault);
     ExitCode::from(fault.code())
+}
+
+/// Whose file it is: `HOME/teams/TEAM/handover/NAME.json`.
+fn whose(file: &Path) -> Option<(&Path, MemberOf)> {
+    let name = file.file_stem()?.to_str()?.to_owned();
+    let mut above = file.ancestors().skip(2);
+    let team = above.next()?.file_name()?.to_str()?.to_owned();
+    Some((above.nth(1)?, MemberOf { team, name, joins: false }))
 }
 
 fn become_member(file: &Path) -> Fault {

@@ -4,6 +4,7 @@
 mod init;
 mod show;
 
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
@@ -15,7 +16,8 @@ use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Input, Prompt, When};
 use troupe_engine::Session;
 use troupe_engine::bus::Heard;
-use troupe_engine::load::Env;
+use troupe_engine::load::{Env, Places};
+use troupe_engine::session::{MemberOf, could_not_start};
 use troupe_models::detect::detect;
 use troupe_wire::headless::Signal;
 
@@ -25,7 +27,7 @@ use crate::fault::{Fault, warn};
 use crate::signals::Signals;
 use crate::telemetry::Exporter;
 use crate::trace::{self, Secrets};
-use crate::wiring::{Outset, Wired, nobody_answers, tell_without_effect, wire};
+use crate::wiring::{Outset, Wired, home_of_teams, nobody_answers, tell_without_effect, wire};
 
 pub(crate) use init::{WORD, init};
 use show::Show;
@@ -43,6 +45,27 @@ const TERMINATED: u8 = 143;
 /// # Errors
 /// When no session can be opened.
 pub(crate) fn run(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
+    let home = home_of_teams(&Places::of(&env)).to_owned();
+    let began = begin(run, env, trail);
+    if let (Err(fault), Some(of)) = (&began, &run.member.of) {
+        tell_lead(&home, of, fault);
+    }
+    began
+}
+
+/// The lead tells what keeps a process from becoming its member.
+fn tell_lead(home: &Path, of: &MemberOf, fault: &Fault) {
+    let why = fault.to_string();
+    let why = why.trim().trim_start_matches("error: ");
+    let told = crate::block_on(async {
+        timeout(LEAVE, could_not_start(home, of, why)).await.map_err(Fault::failed)?.map_err(Fault::failed)
+    });
+    if let Err(error) = told {
+        warn(format_args!("the lead does not hear of that: {error}"));
+    }
+}
+
+fn begin(run: &Run, env: Env, trail: &Trail) -> Result<u8, Fault> {
     let secrets = Secrets::of(&env);
     trace::start(&run.debug, &secrets)?;
     tell_without_effect(run);
@@ -87,7 +110,7 @@ async fn perform(wired: Wired, trail: &Trail) -> Result<u8, Fault> {
 async fn live(session: &Session, show: &mut Show<std::io::Stdout>, mut signals: Signals) -> u8 {
     let main = AgentId::main();
     let mut heard = session.subscribe(true);
-    let mut lines = BufReader::new(stdin()).lines();
+    let mut lines = BufReader::new(stdin()).split(b'\n');
     let (mut typed, mut idle) = (true, true);
     loop {
         tokio::select! {
@@ -122,16 +145,23 @@ async fn live(session: &Session, show: &mut Show<std::io::Stdout>, mut signals: 
                 Heard::Missed(count) => show.line(&format!("({count} events were missed here; the transcript has them)")),
                 Heard::Closed => return 0,
             },
-            line = lines.next_line(), if typed => match line {
-                Ok(Some(line)) if line.trim().is_empty() => {}
-                Ok(Some(line)) => say(session, line).await,
-                Ok(None) | Err(_) => typed = false,
+            line = lines.next_segment(), if typed => match line {
+                Ok(Some(line)) => say(session, &String::from_utf8_lossy(&line)).await,
+                ended => {
+                    typed = false;
+                    let why = ended.err().map(|error| format!(": {error}")).unwrap_or_default();
+                    show.line(&format!("(what you type here is not read any more{why})"));
+                }
             },
         }
     }
 }
 
-async fn say(session: &Session, line: String) {
+async fn say(session: &Session, line: &str) {
+    let line = line.trim_end_matches('\r');
+    if line.trim().is_empty() {
+        return;
+    }
     let prompt = Prompt {
         id: InputId::new(uuid::Uuid::new_v4().to_string()),
         blocks: vec![Block::text(line)],

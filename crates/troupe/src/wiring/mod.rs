@@ -31,6 +31,6 @@ pub(crate) use provider::nobody_answers;
 pub(crate) use sandbox::{Fence, fence, folder, probe};
 pub(crate) use session::{COMPATIBLE, Outset, VERSION, Wired, tell_without_effect, wire};
 pub(crate) use standing::standing;
-pub(crate) use state::State;
+pub(crate) use state::{State, home_of_teams};
 pub(crate) use trust::{settings, settings_of, survey, unkept};
 pub(crate) use which::unknown as unknown_session;

@@ -42,6 +42,11 @@ impl State {
     }
 }
 
+/// The folder that sessions and teams lie below.
+pub(crate) fn home_of_teams(places: &Places) -> &Path {
+    places.projects.parent().unwrap_or(&places.state)
+}
+
 /// Finds the place, and what the person is to be told of it.
 pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, Option<String>) {
     let cwd = places.cwd.clone();
@@ -59,7 +64,7 @@ pub(super) fn find(places: Places, env: &Env, persist: bool) -> (Places, State, 
             return (places, State::in_memory(home, &cwd), Some(told));
         }
     };
-    let root = places.projects.parent().unwrap_or(&places.state).to_owned();
+    let root = home_of_teams(&places).to_owned();
     let Err(error) = probe(&places.projects) else {
         return (places, State::in_files(root, &cwd), notice);
     };

@@ -38,6 +38,7 @@ pub(super) fn teams(given: Given<'_>) -> Teamwork {
     Teamwork {
         enabled,
         answer: answer.unwrap_or(usual.answer),
+        pane: member.as_ref().and_then(|_| Terminal::of(env).tmux),
         panes: if enabled && member.is_none() { panes(given) } else { None },
         member,
         ..usual

@@ -13,6 +13,7 @@ mod demo;
 mod home;
 mod joining;
 mod panes;
+mod panes_faults;
 mod peers;
 mod permissions;
 mod printing;

@@ -92,25 +92,25 @@ reply "cat waits"
 "#;
 
 /// A server of tmux with a person's pane `%0` on it.
-struct Server {
+pub(crate) struct Server {
     socket: PathBuf,
 }
 
 impl Server {
-    fn start(stage: &Stage) -> Self {
+    pub(crate) fn start(stage: &Stage) -> Self {
         let server = Self { socket: stage.path("tmux") };
         server.say(&["-f", "/dev/null", "new-session", "-d", "-x", "160", "-y", "48", "sleep 6000"]);
         server
     }
 
-    fn say(&self, words: &[&str]) -> String {
+    pub(crate) fn say(&self, words: &[&str]) -> String {
         let said = Command::new("tmux").arg("-S").arg(&self.socket).args(words).output().unwrap();
         assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8_lossy(&said.stdout).trim_end().to_owned()
     }
 
     /// The panes that are there, sorted.
-    fn panes(&self) -> Vec<String> {
+    pub(crate) fn panes(&self) -> Vec<String> {
         sorted(&self.say(&["list-panes", "-a", "-F", "#{pane_id}"]).lines().collect::<Vec<_>>())
     }
 }
@@ -122,44 +122,60 @@ impl Drop for Server {
 }
 
 /// The lead, with a host on its pipes.
-struct Lead {
-    child: Child,
+pub(crate) struct Lead {
+    pub(crate) child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
-    asked: Vec<Value>,
+    pub(crate) asked: Vec<Value>,
+    pub(crate) session: String,
 }
 
 impl Lead {
-    fn start(stage: &Stage, server: &Server) -> Self {
+    pub(crate) fn start(stage: &Stage, server: &Server, script: &str, arguments: &[&str]) -> Self {
+        Self::start_in(stage, server, script, arguments, &[])
+    }
+
+    pub(crate) fn start_in(
+        stage: &Stage,
+        server: &Server,
+        script: &str,
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut child = stage
-            .scripted(SCRIPT)
+            .scripted(script)
             .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
             .args(["--permission-prompt-tool", "stdio", "--teammate-mode", "auto"])
+            .args(arguments)
             .env("TROUPE_AGENT_TEAMS", "1")
             .env("TMUX", format!("{},1,0", server.socket.display()))
             .env("TMUX_PANE", "%0")
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        Self { child, input, output, asked: Vec::new() }
+        Self { child, input, output, asked: Vec::new(), session: String::new() }
     }
 
-    fn send(&mut self, message: &Value) {
+    pub(crate) fn send(&mut self, message: &Value) {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn prompt(&mut self, text: &str) {
+    pub(crate) fn prompt(&mut self, text: &str) {
         self.send(&json!({"type": "user", "message": {"role": "user", "content": text}}));
     }
 
     #[track_caller]
-    fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) fn until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
             self.output.read_line(&mut line).unwrap();
             assert!(!line.is_empty(), "no more frames");
             let frame: Value = serde_json::from_str(&line).unwrap();
+            if let Some(session) = frame["session_id"].as_str() {
+                session.clone_into(&mut self.session);
+            }
             if frame["request"]["subtype"] == "can_use_tool" {
                 self.asked.push(frame.clone());
             }
@@ -170,14 +186,14 @@ impl Lead {
     }
 
     #[track_caller]
-    fn result(&mut self, text: &str) {
+    pub(crate) fn result(&mut self, text: &str) {
         let result = self.until(|frame| frame["type"] == "result");
         assert_eq!(result["result"], text, "{result:#}");
     }
 
-    /// Lets a member do what it asks for, once it does; gives the question.
+    /// What a member asks, once it does.
     #[track_caller]
-    fn allow(&mut self, member: &str) -> Value {
+    pub(crate) fn question(&mut self, member: &str) -> Value {
         let of = |frame: &Value| frame["request"]["agent_id"] == format!("{member}@blue");
         let at = self.asked.iter().position(of);
         let question = match at {
@@ -185,11 +201,24 @@ impl Lead {
             None => self.until(|frame| frame["request"]["subtype"] == "can_use_tool" && of(frame)),
         };
         self.asked.retain(|asked| asked["request_id"] != question["request_id"]);
-        let response = json!({"behavior": "allow", "updatedInput": question["request"]["input"]});
+        question
+    }
+
+    /// Lets a member do what it asks for, once it does; gives the question.
+    #[track_caller]
+    pub(crate) fn allow(&mut self, member: &str) -> Value {
+        let question = self.question(member);
+        self.answer(&question, &json!([]));
+        question["request"].clone()
+    }
+
+    /// Allows what is asked, with what holds from then on.
+    pub(crate) fn answer(&mut self, question: &Value, updates: &Value) {
+        let input = &question["request"]["input"];
+        let response = json!({"behavior": "allow", "updatedInput": input, "updatedPermissions": updates});
         let response =
             json!({"subtype": "success", "request_id": question["request_id"], "response": response});
         self.send(&json!({"type": "control_response", "response": response}));
-        question["request"].clone()
     }
 }
 
@@ -200,19 +229,24 @@ impl Drop for Lead {
     }
 }
 
-fn members(stage: &Stage) -> Vec<Value> {
+pub(crate) fn members(stage: &Stage) -> Vec<Value> {
     let team = stage.read("home/.troupe/teams/blue/config.json");
     let team: Value = serde_json::from_str(&team).unwrap_or_default();
     team["members"].as_array().cloned().unwrap_or_default()
 }
 
-/// The members' names, sorted.
-fn names(stage: &Stage) -> Vec<String> {
+/// The lead, then the others by name: of calls at once any may be the first to join.
+pub(crate) fn names(stage: &Stage) -> Vec<String> {
     let members = members(stage);
-    sorted(&members.iter().map(|member| member["name"].as_str().unwrap()).collect::<Vec<_>>())
+    let mut names: Vec<_> =
+        members.iter().map(|member| member["name"].as_str().unwrap().to_owned()).collect();
+    if let Some(others) = names.get_mut(1..) {
+        others.sort();
+    }
+    names
 }
 
-fn sorted(words: &[&str]) -> Vec<String> {
+pub(crate) fn sorted(words: &[&str]) -> Vec<String> {
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     words.sort();
     words
@@ -224,7 +258,7 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     let stage = Stage::new();
     stage.write("secret.txt", "of the test\n");
     let server = Server::start(&stage);
-    let mut lead = Lead::start(&stage, &server);
+    let mut lead = Lead::start(&stage, &server, SCRIPT, &[]);
     lead.prompt("go");
     lead.result("started three");
     assert_eq!(server.panes(), sorted(&["%0", "%1", "%2", "%3"]));
@@ -261,7 +295,7 @@ fn a_team_in_panes_asks_plans_ends_and_outlives_its_killed_lead_until_it_is_clea
     poll("ann's pane is closed", LIMIT, || {
         (server.panes() == sorted(&["%0", "%4", &bob, &cat])).then_some(())
     });
-    assert_eq!(names(&stage), sorted(&["bob", "cat", "team-lead"]));
+    assert_eq!(names(&stage), ["team-lead", "bob", "cat"]);
 
     lead.prompt("bob is to end");
     lead.result("asked bob");

@@ -27,7 +27,7 @@ use crate::session::{Leave, OpenError, Start};
 use crate::starting;
 use crate::store::{Rendered, StoreError, Told, load};
 use crate::supervisor::account::Account;
-use crate::supervisor::team::{MemberOf, attach, left, sit};
+use crate::supervisor::team::{MemberOf, attach, left, sit, working_folder};
 use crate::supervisor::{Row, Shared, runner};
 
 /// What became of the main agent.
@@ -55,13 +55,14 @@ pub(crate) async fn open_main(
     let config = &shared.config;
     let member = config.teams.member.as_ref();
     let journal = Arc::clone(&shared.parts.journal);
+    let cwd = working_folder(shared).await?;
     let model = match start {
         Start::New(_) => choice::main_model(shared, &def, warnings).await?,
         // It keeps its own.
         Start::Resume(_) => config.default_model.clone(),
     };
     let mode = starting::main_mode(&config.leave, &def);
-    let fresh_state = AgentState::new(config.place.cwd.clone(), mode, model.clone(), String::new());
+    let fresh_state = AgentState::new(cwd.clone(), mode, model.clone(), String::new());
     let restored = load(&*journal, &shared.paths.transcript(&me), fresh_state).await?;
     if shared.coordinates() {
         let folder = shared.paths.shared_scratch();
@@ -87,7 +88,7 @@ pub(crate) async fn open_main(
                 parent: None,
                 call: None,
                 depth: 0,
-                cwd: config.place.cwd.clone(),
+                cwd,
                 model,
                 mode,
                 prompt: String::new(),

@@ -30,10 +30,11 @@ use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::team::{
-    CLAIMS, Here, Order, Place, claims, left, place_outside, session_rules, start_outside,
+    CLAIMS, Here, Order, Place, claims, is_unbegun, left, place_outside, session_rules, start_outside,
 };
 use crate::supervisor::{Row, Shared, runner};
 use crate::team::TeamError;
+use crate::team::backend::Backend;
 
 /// The pane of a member of this process.
 const PANE: &str = "in-process";
@@ -52,7 +53,13 @@ pub(crate) async fn open_member(
         |member: &&Member| member.other.get(CALL).and_then(|call| call.as_str()) == Some(spawn.call.as_str());
     if let Some(member) = team.members.iter().find(of_call) {
         // The call is made again after a restart, and its member is there.
-        return Ok(enlisted(here, member.clone()));
+        if !is_unbegun(member) {
+            return Ok(enlisted(here, member.clone()));
+        }
+        if let Some(back) = place_outside(shared).await? {
+            return begin_outside(shared, &spawn, here, &*back, member).await;
+        }
+        undo(here, &member.name).await;
     }
     let wanted = spawn.name.as_deref().unwrap_or_default();
     // What it is called in the team is checked too: `main_` is `main` there.
@@ -105,20 +112,13 @@ pub(crate) async fn open_member(
             tmux_pane_id: String::new(),
             session_id: None,
             backend_type: Some(back.kind()),
-            other: member.other.into_iter().chain(session_rules(shared)).collect(),
+            other: member.other.into_iter().chain([session_rules(shared)]).collect(),
             ..member
         },
     };
     let member = join(shared, here, slug(wanted), member).await.map_err(|error| system(&error))?;
     if let Some(back) = back {
-        let order = Order { text: &text_of(&spawn.prompt), call: &spawn.call };
-        return match start_outside(shared, here, &*back, &member, &order).await {
-            Ok(member) => Ok(enlisted(here, member)),
-            Err(why) => {
-                undo(here, &member.name).await;
-                Err(SpawnError::System(why))
-            }
-        };
+        return begin_outside(shared, &spawn, here, &*back, &member).await;
     }
     let agent = AgentId::new(member.agent_id.as_str());
     let starts = parent.starts.below(&def);
@@ -172,6 +172,24 @@ pub(crate) async fn open_member(
         return Err(SpawnError::Ending);
     }
     Ok(enlisted(here, member))
+}
+
+/// Gives a member that has joined its process.
+async fn begin_outside(
+    shared: &Arc<Shared>,
+    spawn: &Spawn,
+    here: &Arc<Here>,
+    back: &dyn Backend,
+    member: &Member,
+) -> Result<Enlisted, SpawnError> {
+    let order = Order { text: &text_of(&spawn.prompt), call: &spawn.call };
+    match start_outside(shared, here, back, member, &order).await {
+        Ok(member) => Ok(enlisted(here, member)),
+        Err(why) => {
+            undo(here, &member.name).await;
+            Err(SpawnError::System(why))
+        }
+    }
 }
 
 /// What we write down of a member beside what every program knows.

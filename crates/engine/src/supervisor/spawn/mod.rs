@@ -23,5 +23,6 @@ pub(crate) use fork::{Offer, wants_fork};
 pub use load::ResumeError;
 pub(crate) use main::{Opened, open_main};
 pub(crate) use member::{Reopened, join, open_member, reopen_member};
+pub(crate) use mode::below as mode_below;
 pub(crate) use record::{keep, specs};
 pub(crate) use resume::{Resumed, Wake, resume, resume_by_person};

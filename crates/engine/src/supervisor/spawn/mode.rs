@@ -9,7 +9,7 @@ use crate::starting;
 use crate::supervisor::{Row, Shared};
 
 /// The mode of an agent of this definition below one.
-pub(super) fn below(shared: &Shared, above: Option<&Arc<Row>>, def: &AgentDef) -> Mode {
+pub(crate) fn below(shared: &Shared, above: Option<&Arc<Row>>, def: &AgentDef) -> Mode {
     let parent = above.map_or(Mode::Default, |row| row.state().mode);
     starting::mode(&shared.config.leave, def, parent, acting(shared, above))
 }

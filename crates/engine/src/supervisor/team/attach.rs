@@ -5,6 +5,7 @@ use std::sync::Arc;
 use troupe_core::ids::AgentId;
 use troupe_core::team::{BackendKind, Change, LEAD, Member, Team};
 
+use super::binding;
 use super::claim;
 use super::ends;
 use super::outside;
@@ -36,6 +37,9 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     if let Err(error) = outside::alter(&here, LEAD, own.into_iter().collect()).await {
         told.push(format!("the team {}: {error}", team.name));
     }
+    // What nobody took holds an environment with keys.
+    let _ = std::fs::remove_dir_all(here.place.folder.join("handover"));
+    binding::bind(shared, &here, true).await;
     for member in team.members.iter().filter(|member| outside::is_outside(member)) {
         outside::tend(shared, &here, &member.name);
         ends::go_on_awaiting(shared, &here, member);

@@ -14,6 +14,7 @@ use troupe_core::mail::wrap;
 use troupe_core::policy::Mode;
 use troupe_core::team::{Kind, LEAD, Message, member_id, words};
 
+use super::binding;
 use super::claim;
 use super::ends;
 use super::plan;
@@ -65,6 +66,8 @@ async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
     loop {
         settle(&reader, seat, &mut taken).await;
         if let Some(Waiting { position, message }) = next.take() {
+            // Rules that the lead had before it wrote hold before this is read.
+            binding::follow(shared, seat).await;
             match hand(shared, seat, &message).await {
                 Handed::Handled => taken.push_back((position, None)),
                 Handed::Given(id) => {
@@ -193,7 +196,7 @@ async fn hand(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) -> Hand
 }
 
 /// Sets the mode that the lead wants, as far as it lets no more pass than the lead's own; waits until it holds.
-async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
+pub(super) async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
     let Some(row) = shared.row(&seat.agent) else { return };
     let mode = if seat.agent.is_main() {
         // The lead is in another process, and its harness has looked; what this run may do at all is its flags' word.

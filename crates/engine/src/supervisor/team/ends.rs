@@ -22,6 +22,7 @@ use super::unread;
 use crate::inbox::Control;
 use crate::supervisor::{Shared, log, tasks};
 use crate::team::end_member::end_member;
+use crate::team::process;
 use crate::team::{Kept, TeamError, TeamPlace, Teams};
 
 /// How long a member that was told to end may take.
@@ -132,7 +133,8 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     }
     let Some(seat) = shared.seats.of(agent) else { return };
     let decide = |team: Option<&troupe_core::team::Team>| {
-        let there = team.is_some_and(|team| team.members.iter().any(|member| member.name == seat.name));
+        let there =
+            team.is_some_and(|team| team.members.iter().any(|member| is_run_here(shared, &seat, member)));
         let left = Change::Left { name: seat.name.clone(), reason: None };
         Ok(if there { vec![left] } else { Vec::new() })
     };
@@ -154,6 +156,13 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
         let told = format!("{} {told}", seat.name);
         shared.bus.tell(agent, EventKind::Notice(Notice::Warning(told)));
     }
+}
+
+/// Whether a member is this process' to take out: one of another process that by now a third one runs is not.
+fn is_run_here(shared: &Shared, seat: &Seat, member: &Member) -> bool {
+    let others = shared.config.teams.member.is_some()
+        && member.process.as_ref().is_some_and(|owner| !process::is_above(owner));
+    member.name == seat.name && !others
 }
 
 /// The messages for a model that a seat's agent has not read: those in its mailbox that its inbox was not given, and

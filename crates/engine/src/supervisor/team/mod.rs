@@ -2,6 +2,7 @@
 //! [`crate::team`]'s; see `docs/design/teams.md`.
 
 mod attach;
+mod binding;
 mod claim;
 mod create;
 mod delivery;
@@ -20,13 +21,14 @@ mod unread;
 use std::time::Duration;
 
 pub(crate) use attach::attach;
+pub(crate) use binding::{bind_rules, session_rules};
 pub(crate) use claim::{CLAIMS, claims, poke};
 pub(crate) use ends::{clear_away, left};
 pub(crate) use idle::{due as idle_due, reason as idle_reason};
 pub use outside::{Handover, Panes};
-pub(crate) use outside::{Order, place as place_outside, session_rules, start as start_outside};
-pub use own::MemberOf;
-pub(crate) use own::sit;
+pub(crate) use outside::{Order, is_unbegun, place as place_outside, start as start_outside};
+pub use own::{MemberOf, could_not_start};
+pub(crate) use own::{sit, working_folder};
 pub(crate) use permission::ask_lead;
 pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, post, route};
@@ -46,6 +48,8 @@ pub struct Teamwork {
     pub panes: Option<Panes>,
     /// Which member this process is; none where it is no member of another's team.
     pub member: Option<MemberOf>,
+    /// The pane of tmux that this process runs in: the server's socket, and its id.
+    pub pane: Option<(String, String)>,
     /// How long a member waits for the lead's answer to a question.
     pub answer: Duration,
 }
@@ -58,6 +62,7 @@ impl Default for Teamwork {
             array_mail: false,
             panes: None,
             member: None,
+            pane: None,
             answer: Duration::from_mins(10),
         }
     }

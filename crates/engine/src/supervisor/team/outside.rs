@@ -15,6 +15,7 @@ use troupe_core::ids::CallId;
 use troupe_core::ports::supervisor::SpawnError;
 use troupe_core::team::{Change, Handler, Kind, LEAD, Member, Message, PaneAt, Team};
 
+use super::binding;
 use super::post::post;
 use super::seat::{Here, Seat};
 use crate::clock::iso;
@@ -24,6 +25,7 @@ use crate::team::TeamError;
 use crate::team::backend::detect::{TeammateMode, Terminal, choose};
 use crate::team::backend::{self, Backend, Wanted};
 use crate::team::end_member::end_member;
+use crate::team::pane::pane_of;
 use crate::team::process;
 
 /// How long a member whose process is not known yet may take to say which it is.
@@ -32,6 +34,8 @@ const START: Duration = Duration::from_secs(30);
 const LEAVE: Duration = Duration::from_secs(10);
 /// The pause between two looks at a process.
 const LOOK: Duration = Duration::from_millis(50);
+/// The flag with definitions.
+const AGENTS: &str = "--agents=";
 /// Most characters of the name of a server of tmux that stand for the session.
 const SHORT: usize = 8;
 
@@ -64,8 +68,8 @@ pub struct Handover {
     pub variables: BTreeMap<String, String>,
 }
 
-/// The field of a member with the rules that its lead's person gave in the session.
-pub(super) const RULES: &str = "sessionRules";
+/// The field of a member with what kept its process from becoming it.
+pub(super) const FAULT: &str = "startFault";
 
 /// Where the member that is started now gets its process; none is this one.
 pub(crate) async fn place(shared: &Shared) -> Result<Option<Box<dyn Backend>>, SpawnError> {
@@ -104,7 +108,7 @@ pub(crate) async fn start(
     };
     let bytes = serde_json::to_vec(&handover).map_err(|error| error.to_string())?;
     private::write(&file, &bytes).map_err(|error| format!("write {}: {error}", file.display()))?;
-    let opened = open(here, back, member, panes, &file).await;
+    let opened = open(shared, here, back, member, panes, &file).await;
     if opened.is_err() {
         // Nobody takes it any more.
         let _ = std::fs::remove_file(&file);
@@ -159,11 +163,24 @@ fn arguments(shared: &Shared, panes: &Panes, team: &str, member: &Member) -> Vec
     if member.plan_mode_required {
         words.push("--plan-mode-required".to_owned());
     }
-    words.extend(panes.flags.iter().cloned());
+    let given = shared.given();
+    let (agents, flags): (Vec<&String>, Vec<&String>) =
+        panes.flags.iter().partition(|flag| flag.starts_with(AGENTS));
+    words.extend(flags.into_iter().cloned());
+    // One flag holds all that flags and the host gave.
+    let mut all: Map<String, Value> = Map::new();
+    for flag in agents {
+        all.extend(serde_json::from_str::<Map<_, _>>(&flag[AGENTS.len()..]).unwrap_or_default());
+    }
+    all.extend(given);
+    if !all.is_empty() {
+        words.push(format!("{AGENTS}{}", Value::Object(all)));
+    }
     words
 }
 
 async fn open(
+    shared: &Shared,
     here: &Here,
     back: &dyn Backend,
     member: &Member,
@@ -171,12 +188,13 @@ async fn open(
     file: &Path,
 ) -> Result<Member, String> {
     let team = here.team().await.map_err(|error| error.to_string())?;
-    let ours = team.members.iter().filter_map(|one| Some(one.pane.as_ref()?.id.clone())).collect();
+    let ours = team.members.iter().filter_map(pane_of).cloned().collect();
     let mut command = panes.opener.clone();
     command.push(file.display().to_string());
     let wanted = Wanted {
         command,
-        cwd: member.cwd.clone().into(),
+        // Settings and trust are the project's, whichever folder the member works in (X7).
+        cwd: shared.config.place.cwd.clone(),
         name: member.name.clone(),
         team: here.name().to_owned(),
         color: member.color.unwrap_or(Color::Red),
@@ -201,7 +219,7 @@ async fn open(
     })
 }
 
-fn fields_of(pane: &PaneAt) -> Map<String, Value> {
+pub(super) fn fields_of(pane: &PaneAt) -> Map<String, Value> {
     [("tmuxPaneId".to_owned(), json!(pane.id)), ("pane".to_owned(), json!(pane))].into_iter().collect()
 }
 
@@ -212,24 +230,14 @@ pub(super) async fn alter(here: &Here, name: &str, fields: Map<String, Value>) -
     here.place.members.change(decide).await.map(drop)
 }
 
-/// The rules that hold in the session alone, for a member that reads the files itself (X7).
-pub(crate) fn session_rules(shared: &Shared) -> Option<(String, Value)> {
-    use troupe_core::policy::{Behaviour, Scope};
-    let word = |behaviour| match behaviour {
-        Behaviour::Allow => "allow",
-        Behaviour::Ask => "ask",
-        Behaviour::Deny => "deny",
-    };
-    let rules = shared.rules(None);
-    let of_session = rules.iter().filter(|rule| rule.scope == Scope::Session);
-    let rules: Vec<Value> =
-        of_session.map(|rule| json!({"rule": rule.text, "behaviour": word(rule.behaviour)})).collect();
-    (!rules.is_empty()).then(|| (RULES.to_owned(), Value::Array(rules)))
-}
-
 /// Whether a member has a process of its own.
 pub(super) fn is_outside(member: &Member) -> bool {
     member.backend_type.and_then(backend::of).is_some()
+}
+
+/// Whether it has a process of its own to come that nothing is known of yet: nobody got so far as to open its pane.
+pub(crate) fn is_unbegun(member: &Member) -> bool {
+    is_outside(member) && member.process.is_none() && member.pane.is_none()
 }
 
 /// Whether its process is there, as far as it is known; one that has just been started is.
@@ -238,20 +246,28 @@ pub(super) fn is_alive(shared: &Shared, member: &Member) -> bool {
         u64::try_from(shared.parts.clock.now().0).unwrap_or_default().saturating_sub(member.joined_at);
     match &member.process {
         Some(owner) => process::is_alive(owner),
-        None => Duration::from_millis(since) < START,
+        // It may have said that it will not be, before anybody saw it.
+        None => Duration::from_millis(since) < START && !member.other.contains_key(FAULT),
     }
 }
 
 /// Looks after a member of another process until it is gone.
 pub(super) fn tend(shared: &Arc<Shared>, here: &Arc<Here>, name: &str) {
-    here.outside_works(name, true);
+    if !here.outside_begins(name) {
+        // The one that looks after it does so for its next process too.
+        return;
+    }
     let (task, here, name) = (Arc::clone(shared), Arc::clone(here), name.to_owned());
     shared.run(async move {
         let shared = task;
         tokio::select! {
             biased;
             () = shared.token.cancelled() => {}
-            () = watch(&shared, &here, &name) => {}
+            () = async {
+                // What the lead's person said while it was entered.
+                binding::bind(&shared, &here, false).await;
+                watch(&shared, &here, &name).await;
+            } => {}
         }
         here.outside_is_gone(&name);
     });
@@ -296,7 +312,11 @@ async fn owes(here: &Here, name: &str) -> bool {
 /// Its process has ended, and it did not say so (F062).
 async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
     let fault = end_member(member).await.err();
-    let reason = "its process has ended".to_owned();
+    // It may have said why in its last moment.
+    let said = here.team().await.ok().and_then(|team| team.member(&member.name)?.other.get(FAULT).cloned());
+    let said = said.as_ref().and_then(Value::as_str);
+    let reason =
+        said.map_or_else(|| "its process has ended".to_owned(), |why| format!("it did not start: {why}"));
     let left = |team: Option<&Team>| {
         let there = team.is_some_and(|team| team.members.iter().any(|one| one.agent_id == member.agent_id));
         let left = Change::Left { name: member.name.clone(), reason: Some(reason.clone()) };
@@ -306,7 +326,7 @@ async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
         tracing::warn!(%error, name = member.name, "that a member is gone is not recorded");
     }
     let left = fault.map(|fault| format!("; {fault}")).unwrap_or_default();
-    depart(shared, here, member, &format!("is gone: its process has ended{left}")).await;
+    depart(shared, here, member, &format!("is gone: {reason}{left}")).await;
 }
 
 /// Waits until a member's process has ended by itself.

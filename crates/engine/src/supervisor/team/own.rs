@@ -4,26 +4,27 @@
 //! finishes its turn, then waits, idle and without a request, for the lead to come back; a day later it ends. What it has
 //! done stays in its transcript.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 use tokio::time::Instant;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
-use troupe_core::policy::{Behaviour, Destination, Update};
-use troupe_core::team::{LEAD, Member, Team, slug};
+use troupe_core::team::{BackendKind, Change, LEAD, Member, PaneAt, Team, slug};
 
+use super::binding;
 use super::claim::claims;
 use super::ends;
-use super::outside::{RULES, alter};
+use super::outside::{FAULT, fields_of};
 use super::seat::{Here, Place, Seat, is_at_work};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::join;
 use crate::team::alive::is_held;
 use crate::team::process;
-use crate::team::{TeamError, Teams};
+use crate::team::{TeamError, TeamPlace, Teams};
 
 /// How long the lead's lock may be free until it counts as gone.
 const LEAD_GONE: Duration = Duration::from_secs(10);
@@ -41,29 +42,47 @@ pub struct MemberOf {
     pub joins: bool,
 }
 
-/// Takes the member's seat for the main agent: from here on its mail is delivered.
-pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<(), TeamError> {
-    let Some(MemberOf { team, name, joins }) = shared.config.teams.member.clone() else { return Ok(()) };
+/// The folder that the main agent works in. A member's is its own; settings, trust and rules are those of the project, which
+/// the process is started in (X7).
+pub(crate) async fn working_folder(shared: &Shared) -> Result<PathBuf, TeamError> {
+    let project = &shared.config.place.cwd;
+    let Some((_, _, Some(member))) = find(shared).await? else { return Ok(project.clone()) };
+    if member.cwd.is_empty() {
+        return Ok(project.clone());
+    }
+    let at = project.join(&member.cwd);
+    let folder = std::fs::canonicalize(&at).and_then(|folder| std::fs::read_dir(&folder).map(|_| folder));
+    let folder = folder.map_err(TeamError::io("work in", &at))?;
+    Ok(folder)
+}
+
+/// The member that this process is, in its team; none where it is no member, and no member where it is to join.
+async fn find(shared: &Shared) -> Result<Option<(TeamPlace, Team, Option<Member>)>, TeamError> {
+    let Some(MemberOf { team, name, joins }) = shared.config.teams.member.clone() else { return Ok(None) };
     let place = Teams::new(shared.config.place.root.clone()).find(&team).await?;
     let team = place.members.load().await?.unwrap_or_default();
+    let member = team.member(&name).filter(|member| !team.is_lead(&member.name)).cloned();
     let unknown =
         || TeamError::NoMember { name: name.clone(), team: place.name.clone(), known: team.names() };
-    let known = team.member(&name).filter(|member| !team.is_lead(&member.name)).cloned();
-    let here = Here::new(place.clone(), team.array_mail);
-    let member = match known {
-        Some(member) => member,
-        None if joins && team.member(&name).is_none() => join_team(shared, &here, &name).await?,
-        None => return Err(unknown()),
+    if member.is_none() && (!joins || team.member(&name).is_some()) {
+        return Err(unknown());
+    }
+    Ok(Some((place, team, member)))
+}
+
+/// Takes the member's seat for the main agent: from here on its mail is delivered.
+pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<(), TeamError> {
+    let Some((place, team, member)) = find(shared).await? else { return Ok(()) };
+    let here = Here::new(place, team.array_mail);
+    let member = match (member, &shared.config.teams.member) {
+        (Some(member), _) => member,
+        (None, Some(of)) => join_team(shared, &here, &of.name).await?,
+        (None, None) => return Ok(()),
     };
     // Rules and paths hold before the first word is read.
     ends::allow(shared, &team.team_allowed_paths).await;
-    told.extend(take_rules(shared, &member).await);
-    let mut fields: Map<String, Value> =
-        [("sessionId".to_owned(), json!(shared.paths.session().as_str()))].into_iter().collect();
-    if let Some(own) = process::own() {
-        fields.insert("process".to_owned(), json!(own));
-    }
-    alter(&here, &member.name, fields).await?;
+    told.extend(binding::take(shared, &here, &member).await);
+    enter(shared, &here, &member.name).await?;
     let main = AgentId::main();
     let plan = shared.row(&main).and_then(|row| row.state().proposed.clone());
     let claims = claims(&member);
@@ -100,25 +119,51 @@ async fn join_team(shared: &Shared, here: &Here, name: &str) -> Result<Member, T
     join(shared, here, wanted, member).await
 }
 
-/// Takes over what the lead's person allowed, denied or wants to be asked in the lead's session (X7).
-async fn take_rules(shared: &Shared, member: &Member) -> Vec<String> {
-    let rules = member.other.get(RULES).and_then(Value::as_array).cloned().unwrap_or_default();
-    let update = |rule: &Value| {
-        let behaviour = match rule["behaviour"].as_str()? {
-            "allow" => Behaviour::Allow,
-            "ask" => Behaviour::Ask,
-            _ => Behaviour::Deny,
-        };
-        let rules = vec![rule["rule"].as_str()?.to_owned()];
-        Some(Update::AddRules { rules, behaviour, destination: Destination::Session })
-    };
-    let updates: Vec<Update> = rules.iter().filter_map(update).collect();
-    let mut faults = Vec::new();
-    // One by one: a faulty one takes no other with it.
-    for update in updates {
-        faults.extend(shared.update(&[update]).await);
+/// Writes down that this process runs the member, unless another one does.
+async fn enter(shared: &Shared, here: &Here, name: &str) -> Result<(), TeamError> {
+    let own = process::own();
+    let runs = |pid| TeamError::Runs { name: name.to_owned(), team: here.name().to_owned(), pid };
+    if is_held(&here.mail.lock(name)) == Some(true) {
+        return Err(runs(0));
     }
-    faults
+    let decide = |team: Option<&Team>| {
+        let member = team.and_then(|team| team.member(name));
+        // A pane may have been opened with a program that starts this one.
+        let other = member.and_then(|member| member.process.as_ref()).filter(|one| !process::is_above(one));
+        if let Some(owner) = other.filter(|one| process::is_alive(one)) {
+            return Err(runs(owner.pid));
+        }
+        let mut fields = Map::new();
+        fields.insert("sessionId".to_owned(), json!(shared.paths.session().as_str()));
+        fields.extend(own.as_ref().map(|own| ("process".to_owned(), json!(own))));
+        // Its lead may have been killed before it wrote down where this is.
+        let is_unknown = member
+            .is_some_and(|member| member.pane.is_none() && member.backend_type == Some(BackendKind::Tmux));
+        if let Some((socket, id)) = shared.config.teams.pane.clone().filter(|_| is_unknown) {
+            let pane = PaneAt { id, socket: Some(socket), process: own.clone(), ..PaneAt::default() };
+            fields.extend(fields_of(&pane));
+        }
+        Ok(vec![Change::Altered { name: name.to_owned(), fields }])
+    };
+    here.place.members.change(decide).await.map(drop)
+}
+
+/// Writes down why this process could not become a member, for its lead to tell; whoever runs the member meanwhile is let
+/// be.
+///
+/// # Errors
+/// When there is no such team, or it can't be written.
+pub async fn could_not_start(home: &Path, of: &MemberOf, why: &str) -> Result<(), TeamError> {
+    let place = Teams::new(home.to_owned()).find(&of.team).await?;
+    let decide = |team: Option<&Team>| {
+        let waits = team.and_then(|team| team.member(&of.name)).is_some_and(|member| {
+            member.session_id.is_none() && member.process.as_ref().is_none_or(process::is_above)
+        });
+        let fields = [(FAULT.to_owned(), why.into())].into_iter().collect();
+        let altered = Change::Altered { name: of.name.clone(), fields };
+        Ok::<_, TeamError>(if waits { vec![altered] } else { Vec::new() })
+    };
+    place.members.change(decide).await.map(drop)
 }
 
 /// What the member is to do about its team and its lead.
@@ -128,11 +173,12 @@ enum Standing {
     Over,
 }
 
-async fn watch(shared: &Shared, seat: &Seat) {
+async fn watch(shared: &Arc<Shared>, seat: &Seat) {
     let mut changes = seat.here.place.follow();
     let mut gone_since: Option<Instant> = None;
     let mut told = false;
     loop {
+        binding::follow(shared, seat).await;
         match standing(seat).await {
             Standing::Over => {
                 tell(shared, "the team is gone, or this member is not in it any more: it ends");
@@ -176,7 +222,7 @@ async fn standing(seat: &Seat) -> Standing {
     let Some(member) = team.members.iter().find(|member| member.name == seat.name) else {
         return Standing::Over;
     };
-    if member.process.as_ref().is_some_and(|owner| Some(owner) != process::own().as_ref()) {
+    if member.process.as_ref().is_some_and(|owner| !process::is_above(owner)) {
         return Standing::Over;
     }
     if is_held(&seat.here.mail.lock(LEAD)) == Some(false) { Standing::LeadGone } else { Standing::There }

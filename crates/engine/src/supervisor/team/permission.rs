@@ -2,20 +2,22 @@
 //! and without one in time it is a denial with words (S3).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use troupe_core::ids::{AgentId, CallId, QuestionId};
 use troupe_core::policy::{Answer, Asker, Question, ReasonKind};
 use troupe_core::team::{Kind, LEAD, Message, member_id};
 
-use super::outside::is_outside;
+use super::outside::{is_alive, is_outside};
 use super::post::post;
 use super::seat::{Seat, lock};
-use crate::clock::iso;
+use crate::clock::{iso, parse_iso};
 use crate::store::By;
 use crate::supervisor::{Answered, Shared};
+use crate::team::TeamError;
 
 /// What came back from the lead.
 pub(super) struct LeadsWord {
@@ -140,9 +142,32 @@ pub(super) fn bubble(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) 
         tokio::select! {
             biased;
             () = seat.token.cancelled() => {}
+            // With it the host hears that the question is withdrawn.
+            () = given_up(&task, &seat, &message) => {}
             () = answer(&task, &seat, &message) => {}
         }
     });
+}
+
+/// Until the member waits for the answer no more: its time is up, or it is gone.
+async fn given_up(shared: &Shared, seat: &Seat, message: &Message) {
+    let limit = shared.config.teams.answer;
+    let sent = parse_iso(&message.timestamp).map_or(0, |at| shared.parts.clock.now().0.saturating_sub(at.0));
+    // A clock that was set back makes no question stay open longer than one that was asked now.
+    let past = Duration::from_millis(u64::try_from(sent).unwrap_or_default());
+    let mut changes = seat.here.place.follow();
+    let gone = async {
+        loop {
+            match seat.here.team().await {
+                Ok(team) if team.member(&message.from).is_some_and(|member| is_alive(shared, member)) => {}
+                Ok(_) | Err(TeamError::Unknown { .. }) => return,
+                // What can't be read for a moment withdraws nothing.
+                Err(_) => {}
+            }
+            changes.changed().await;
+        }
+    };
+    let _ = timeout(limit.saturating_sub(past), gone).await;
 }
 
 async fn answer(shared: &Arc<Shared>, seat: &Seat, message: &Message) {

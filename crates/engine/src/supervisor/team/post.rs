@@ -167,7 +167,7 @@ pub(crate) async fn post(shared: &Shared, seat: &Seat, message: Message) -> Resu
     if reader.is_some() {
         seat.here.sent(&message.to, &message.id);
     }
-    seat.here.outside_works(&message.to, false);
+    seat.here.outside_works(&message.to);
     let sent = seat.here.mail.send(&message).await;
     if sent.is_err() {
         seat.here.handed(&message.to, &message.id);

@@ -38,6 +38,8 @@ pub(crate) struct Here {
     pub(super) shutdowns: Mutex<HashMap<(String, String), CancellationToken>>,
     /// Members in processes of their own: whether each is at work, and how much was written to it.
     outside: Mutex<HashMap<String, (bool, u64)>>,
+    /// What a member of another process has taken over of its lead's leave.
+    pub(super) bound: tokio::sync::Mutex<super::binding::Bound>,
 }
 
 /// An agent's place in a team.
@@ -115,6 +117,7 @@ impl Here {
             agreed: Mutex::default(),
             shutdowns: Mutex::default(),
             outside: Mutex::default(),
+            bound: tokio::sync::Mutex::default(),
         })
     }
 
@@ -170,12 +173,14 @@ impl Here {
         lock(&self.on_the_way).remove(&(to.to_owned(), id.to_owned()));
     }
 
-    /// A member of another process is, or is to be, at work.
-    pub(super) fn outside_works(&self, name: &str, begins: bool) {
-        let mut outside = lock(&self.outside);
-        if begins {
-            outside.insert(name.to_owned(), (true, 0));
-        } else if let Some((works, sent)) = outside.get_mut(name) {
+    /// A member of another process is to begin; `false` where it is looked after already. It counts as at work.
+    pub(super) fn outside_begins(&self, name: &str) -> bool {
+        lock(&self.outside).insert(name.to_owned(), (true, 0)).is_none()
+    }
+
+    /// Something was written to a member of another process.
+    pub(super) fn outside_works(&self, name: &str) {
+        if let Some((works, sent)) = lock(&self.outside).get_mut(name) {
             (*works, *sent) = (true, *sent + 1);
         }
     }

@@ -37,9 +37,10 @@ impl Iterm2 {
 
     async fn open_pane(&self, wanted: &Wanted) -> Result<PaneAt, PaneError> {
         let line = typed(&wanted.command)?;
-        let last = wanted.ours.last().or(self.beside.as_ref());
+        let ours = wanted.ours_on(None);
+        let last = ours.last().or(self.beside.as_ref());
         let mut words = vec!["session", "split"];
-        if wanted.ours.is_empty() {
+        if ours.is_empty() {
             words.push("-v");
         }
         if let Some(target) = last {

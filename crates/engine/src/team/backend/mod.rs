@@ -76,8 +76,15 @@ pub struct Wanted {
     pub team: String,
     /// Its colour.
     pub color: Color,
-    /// Panes of the team that are there already, the oldest first.
-    pub ours: Vec<String>,
+    /// Panes of the team in which its processes run, the oldest first.
+    pub ours: Vec<PaneAt>,
+}
+
+impl Wanted {
+    /// Those on a server: ids are only its own.
+    fn ours_on(&self, socket: Option<&str>) -> Vec<String> {
+        self.ours.iter().filter(|pane| pane.socket.as_deref() == socket).map(|pane| pane.id.clone()).collect()
+    }
 }
 
 /// Where members have panes.

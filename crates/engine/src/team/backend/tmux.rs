@@ -77,7 +77,8 @@ impl Tmux {
         let (socket, beside, made) = match place {
             Where::Beside { socket, pane } => {
                 let there = self.call(socket, &["list-panes", "-t", pane, "-F", "#{pane_id}"]).await?;
-                let last = wanted.ours.iter().rev().find(|one| there.lines().any(|id| id == *one));
+                let ours = wanted.ours_on(Some(socket));
+                let last = ours.iter().rev().find(|one| there.lines().any(|id| id == *one));
                 let (target, way) = match last {
                     Some(last) => (last.as_str(), ["-v", "-l", "50%"]),
                     None => (pane.as_str(), ["-h", "-l", "40%"]),
@@ -119,7 +120,7 @@ impl Tmux {
         if let Err(error) = self.dress(&pane, wanted).await {
             tracing::warn!(%error, pane = pane.id, "a pane has not its name and colour");
         }
-        if let Err(error) = self.arrange(&pane, &wanted.ours).await {
+        if let Err(error) = self.arrange(&pane, &wanted.ours_on(Some(socket))).await {
             tracing::debug!(%error, pane = pane.id, "panes are not arranged");
         }
         Ok(pane)

@@ -73,7 +73,7 @@ fn wanted(command: &[&str], cwd: &Path, ours: &[&PaneAt]) -> Wanted {
         name: "ann".into(),
         team: "blue".into(),
         color: Color::Green,
-        ours: ours.iter().map(|pane| pane.id.clone()).collect(),
+        ours: ours.iter().map(|pane| (*pane).clone()).collect(),
     }
 }
 
