@@ -7,7 +7,7 @@ use troupe_engine::team::Teams;
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results};
 use troupe_testkit::world::{say, turn};
 
-use super::stage::{lead_says, member, names, playing, quiet};
+use super::stage::{lead_says, member, names, playing, position, quiet};
 
 fn message(id: &str, to: &str, text: &str) -> Message {
     Message {
@@ -188,4 +188,34 @@ async fn a_team_with_unread_mail_outlives_the_end_and_the_next_process_reads_it(
     }
     assert_eq!(session.close(Duration::from_secs(10)).await, Vec::<String>::new());
     assert!(!world.config.place.root.join("teams/blue").exists(), "with all read, the team goes");
+}
+
+// proves: T8, M1, M4
+#[tokio::test]
+async fn mail_that_was_read_and_not_marked_comes_once_and_stops_nothing() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         reply\n  expect \"it is blue\"\n  text \"heard\"\n\
+         reply\n  expect \"go on\"\n  text \"well\"\n\
+         agent general-purpose\n\
+         reply\n  call SendMessage to=team-lead message=\"it is blue\" summary=done\n\
+         reply \"idle\"\n",
+    );
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    say(&session, 0, "go").await;
+    lead_says(&mut events, "heard").await;
+    quiet(&session).await;
+    drop(session);
+    let marked = world.config.place.root.join("teams/blue/inboxes/team-lead.position.json");
+    std::fs::remove_file(marked).unwrap();
+    let session = world.resume().await;
+    assert_eq!(turn(&session, 1, "go on").await.text, "well");
+    quiet(&session).await;
+    eventually("it is marked", async || position(&world, "team-lead") > 0).await;
+    assert_eq!(mails(&entries(&session).await).len(), 1);
+    close(session).await;
 }
