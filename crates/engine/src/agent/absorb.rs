@@ -26,10 +26,8 @@ impl Actor {
         if self.reads_no_more(&self.left()).is_some() {
             return Ok(());
         }
-        if self.row.header.team.is_some() {
-            // Nobody may take a member for idle that has just taken what waited.
-            self.row.set_phase(Phase::Sampling);
-        }
+        // Nobody may take an agent for idle that has just taken what waited and has not recorded it yet.
+        self.row.set_phase(Phase::Sampling);
         let step = next_step(self.transcript(), &self.left());
         let in_turn = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
         // A run that is over is closed before what can wait begins the next one; an agent of one run has no next one.
