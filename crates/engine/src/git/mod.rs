@@ -2,7 +2,9 @@
 //! see [`Git`].
 
 mod run;
+pub mod snapshot;
 mod status;
 
 pub use run::{Git, GitError};
+pub use snapshot::{Camera, Snapshot};
 pub use status::Gathering;

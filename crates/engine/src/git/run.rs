@@ -4,9 +4,10 @@
 //! The person's own configuration (`~/.gitconfig`, the system's) holds: it says which files are ignored and which
 //! folders are safe, and its programs are the person's.
 
-use std::io::{self, Read};
+use std::ffi::OsStr;
+use std::io::{self, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -72,6 +73,23 @@ const COMPLAINT: usize = 64 << 10;
 /// How often a process is looked at that has closed its output and not ended.
 const LOOK: Duration = Duration::from_millis(1);
 
+/// A call that needs more than arguments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Call<'a> {
+    /// The sub-command and what it gets.
+    pub(crate) arguments: &'a [&'a str],
+    /// Settings besides.
+    pub(crate) settings: &'a [&'a str],
+    /// Variables besides.
+    pub(crate) variables: &'a [(&'a str, &'a OsStr)],
+    /// What it reads.
+    pub(crate) input: Option<&'a [u8]>,
+    /// Most bytes of output, where that is not the usual.
+    pub(crate) output: Option<usize>,
+    /// An exit code that is an answer and no fault.
+    pub(crate) allowed: Option<i32>,
+}
+
 /// Git in one checkout.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -112,10 +130,12 @@ pub enum GitError {
         limit: Duration,
     },
     /// It said too much, and was killed.
-    #[error("git {command} printed more than {OUTPUT} bytes")]
+    #[error("git {command} printed more than {most} bytes")]
     TooMuch {
         /// The sub-command.
         command: String,
+        /// The limit.
+        most: usize,
     },
     /// The system refused.
     #[error("run git: {0}")]
@@ -149,18 +169,39 @@ impl Git {
         Ok(Self { program: "git".into(), root: checkout.root.clone(), variables, filters })
     }
 
+    /// The root of the checkout.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Runs a sub-command with its arguments and gives what it prints. Blocks, for at most `limit` and the time of
     /// a kill.
     ///
     /// # Errors
     /// [`GitError`].
     pub fn run(&self, arguments: &[&str], limit: Duration) -> Result<Vec<u8>, GitError> {
-        let name = arguments.first().copied().unwrap_or_default().to_owned();
+        self.call(&Call { arguments, ..Call::default() }, limit)
+    }
+
+    /// The same for a call that needs more than arguments.
+    ///
+    /// # Errors
+    /// [`GitError`].
+    pub(crate) fn call(&self, call: &Call<'_>, limit: Duration) -> Result<Vec<u8>, GitError> {
+        let name = call.arguments.first().copied().unwrap_or_default().to_owned();
         let deadline = Instant::now() + limit;
-        let mut running = Running(self.command(arguments).spawn().map_err(|error| match error.kind() {
+        let mut running = Running(self.command(call).spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Io(error),
         })?);
+        if let Some(mut pipe) = running.0.stdin.take() {
+            let input = call.input.unwrap_or_default().to_vec();
+            // It ends when git has read all, or is gone.
+            std::thread::spawn(move || {
+                // Git says itself what it lacks.
+                let _ = pipe.write_all(&input);
+            });
+        }
         let (tell, told) = mpsc::channel();
         let (out, err) = (running.0.stdout.take(), running.0.stderr.take());
         let read = |pipe: Option<Box<dyn Read + Send>>, most: usize, is_output: bool| {
@@ -176,14 +217,15 @@ impl Git {
                 let _ = tell.send((is_output, bytes));
             });
         };
-        read(out.map(|pipe| Box::new(pipe) as _), OUTPUT, true);
+        let most = call.output.unwrap_or(OUTPUT);
+        read(out.map(|pipe| Box::new(pipe) as _), most, true);
         read(err.map(|pipe| Box::new(pipe) as _), COMPLAINT, false);
         let (mut output, mut complaint) = (Vec::new(), Vec::new());
         let late = || GitError::TimedOut { command: name.clone(), limit };
         for _ in 0..2 {
             let left = deadline.saturating_duration_since(Instant::now());
             match told.recv_timeout(left).map_err(|_| late())? {
-                (true, bytes) if bytes.len() > OUTPUT => return Err(GitError::TooMuch { command: name }),
+                (true, bytes) if bytes.len() > most => return Err(GitError::TooMuch { command: name, most }),
                 (true, bytes) => output = bytes,
                 (false, bytes) => complaint = bytes,
             }
@@ -191,6 +233,9 @@ impl Git {
         loop {
             match running.0.try_wait().map_err(GitError::Io)? {
                 Some(status) if status.success() => return Ok(output),
+                Some(status) if call.allowed.is_some_and(|code| status.code() == Some(code)) => {
+                    return Ok(output);
+                }
                 Some(status) => {
                     let complaint = String::from_utf8_lossy(&complaint);
                     let last =
@@ -207,18 +252,23 @@ impl Git {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    fn command(&self, call: &Call<'_>) -> Command {
+        let arguments = call.arguments;
         let mut command = Command::new(&self.program);
         command
             .env_clear()
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
+            .envs(call.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.root)
-            .stdin(Stdio::null())
+            .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)
             .arg("--no-pager");
         for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        for setting in call.settings {
             command.args(["-c", setting]);
         }
         for filter in &self.filters {
