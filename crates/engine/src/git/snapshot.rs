@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::run::{Call, Git, GitError};
 
 /// How long a step may take. A first look at a large checkout reads each of its files.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 /// Most bytes of a list of all files.
 const LIST: usize = 256 << 20;
 /// What the look at the working tree is told besides: names of files as they are, no conversions.
