@@ -44,14 +44,16 @@ pub fn lines(entries: &[Arc<Entry>], folder: &Path) -> Vec<Line> {
     }
     for entry in entries {
         match &entry.body {
-            Body::User { from: Origin::System | Origin::AgentList(_), .. } => {}
+            // What only goes with something else.
+            Body::User { from: Origin::System | Origin::AgentList(_), starts_turn: false, .. } => {}
             Body::User { blocks, from, .. } => {
                 let who = match from {
                     Origin::Agent(_) => "agent",
                     Origin::Job(_) => "job",
                     Origin::Interrupt => "interrupt",
                     Origin::Hook(_) => "hook",
-                    Origin::Human | Origin::System | Origin::AgentList(_) => "human",
+                    Origin::System | Origin::AgentList(_) => "system",
+                    Origin::Human => "human",
                 };
                 lines.push(Line::User(format!("{who}: {}", clean(&text_of(blocks)))));
             }

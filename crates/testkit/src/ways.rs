@@ -1,7 +1,7 @@
 //! The four ways in which every scene plays, and what must hold in each.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use troupe_core::block::{Block, text_of};
@@ -9,15 +9,18 @@ use troupe_core::entry::{Body, Entry};
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
+use troupe_core::policy::Question;
 use troupe_engine::bus::Heard;
 use troupe_engine::session::Member;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 
+use crate::acting::{act, answer};
 use crate::faults::DyingJournal;
 use crate::reading::{eventually, is_at_rest};
-use crate::render::{Line, golden, lines};
+use crate::render::{Line, golden, lines, normal};
 use crate::scene::Scene;
+use crate::standing::{asked, teams};
 use crate::world::{World, say, session, turn};
 
 /// How long a session may take to close.
@@ -35,39 +38,57 @@ pub async fn straight(scene: &Scene) -> String {
     let (world, model) = World::of(scene);
     let session = world.start().await;
     let mut opened = session.subscribe(false);
-    play(&session, &model, scene).await;
+    play(&session, &world, &model, scene).await;
     let mut agents = vec![("main".to_owned(), AgentId::main())];
-    agents.extend(drain_opened(&mut opened).await);
+    let heard = drain(&mut opened).await;
+    agents.extend(heard.opened);
     agents[1..].sort();
     // One that is taken up again is opened again.
     agents.dedup();
-    let text = golden(&session, &agents, world.folder()).await;
+    let mut text = golden(&session, &agents, world.folder()).await;
+    for question in heard.asked {
+        text = text + &normal(&asked(&question), world.folder()) + "\n";
+    }
+    text += &standing(scene, &world).await;
     for (_, agent) in &agents {
         check_answers(&scene.name, &session.entries(agent, 0).await.unwrap_or_default());
     }
-    let idle = session.roster().len();
-    assert_eq!(idle, 1, "{}: only the main agent lives on", scene.name);
+    let left = session.roster().into_iter().filter(|one| one.header.team.is_none()).count();
+    assert_eq!(left, 1, "{}: only the main agent lives on, and members", scene.name);
     session.close(CLOSE).await;
     text
 }
 
-/// Agents that were opened so far.
-async fn drain_opened(events: &mut troupe_engine::bus::Subscription) -> Vec<(String, AgentId)> {
-    let mut agents = Vec::new();
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    /// Agents that were opened, with their addresses.
+    opened: Vec<(String, AgentId)>,
+    /// Questions to the person.
+    asked: Vec<Arc<Question>>,
+}
+
+async fn drain(events: &mut troupe_engine::bus::Subscription) -> Told {
+    let mut told = Told::default();
     while let Ok(heard) = tokio::time::timeout(Duration::ZERO, events.next()).await {
         match heard {
-            Heard::Event(event) => {
-                if let EventKind::Opened(header) = &event.kind
-                    && !header.agent.is_main()
-                {
-                    agents.push((header.address.clone(), header.agent.clone()));
+            Heard::Event(event) => match &event.kind {
+                EventKind::Opened(header) if !header.agent.is_main() => {
+                    told.opened.push((header.address.clone(), header.agent.clone()));
                 }
-            }
+                EventKind::QuestionOpened(question) => told.asked.push(Arc::clone(question)),
+                _ => {}
+            },
             Heard::Closed => break,
             Heard::Missed(_) => {}
         }
     }
-    agents
+    told
+}
+
+/// What stands of its teams.
+async fn standing(scene: &Scene, world: &World) -> String {
+    teams(world).await.unwrap_or_else(|error| panic!("{}: {error}", scene.name))
 }
 
 /// Plays the scene as a child of a stub: the same calls, results and texts as straight.
@@ -91,7 +112,7 @@ pub async fn as_child(scene: &Scene) {
     let mut opened = session.subscribe(false);
     let envelope = turn(&session, 0, "Play the scene.").await;
     assert_eq!(envelope.text, "played", "{}: the stub ends: {envelope:?}", scene.name);
-    let agents = drain_opened(&mut opened).await;
+    let agents = drain(&mut opened).await.opened;
     let child = agents.iter().find(|(address, _)| address == "main/scene-1").map(|(_, agent)| agent.clone());
     let child = child.unwrap_or_else(|| AgentId::new("none"));
     let mut found = said(&session.entries(&child, 0).await.unwrap_or_default(), &world);
@@ -122,7 +143,7 @@ pub async fn crash_sweep(scene: &Scene) {
     let expected = {
         let (world, model) = World::of(scene);
         let session = world.start().await;
-        play(&session, &model, scene).await;
+        play(&session, &world, &model, scene).await;
         let lines = lines(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), world.folder());
         session.close(CLOSE).await;
         lines
@@ -136,7 +157,7 @@ pub async fn crash_sweep(scene: &Scene) {
         let model = scene.model();
         world.model = Arc::new(model.clone());
         let session = resume_or_start(&world).await;
-        play(&session, &model, scene).await;
+        play(&session, &world, &model, scene).await;
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
         check_answers(&format!("{} after append {appends}", scene.name), &entries);
         let found = lines(&entries, world.folder());
@@ -165,7 +186,7 @@ async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize
     let config = world.config.clone();
     let played = async {
         let session = Session::open(parts, config, Start::New(session())).await.ok()?;
-        play(&session, model, scene).await;
+        play(&session, world, model, scene).await;
         Some(session)
     };
     let outcome = tokio::select! {
@@ -185,34 +206,67 @@ async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize
 
 /// Says all prompts, each when all that came of those before it is done. One that was read or waits already is dropped
 /// by its id.
-async fn play(session: &Session, model: &ScriptModel, scene: &Scene) {
+async fn play(session: &Session, world: &World, model: &ScriptModel, scene: &Scene) {
     for (number, prompt) in scene.prompts.iter().enumerate() {
         say(session, number, prompt).await;
-        come_to_rest(session, model).await;
+        come_to_rest(session, world, model, scene).await;
     }
 }
 
-/// Waits until nothing is left to do, and opens the gates on the way.
+/// Waits until nothing is left to do; answers questions, and does what belongs to the gates and opens them, on the way.
 ///
 /// # Panics
 /// When that takes longer than [`LIMIT`].
-async fn come_to_rest(session: &Session, model: &ScriptModel) {
-    let at_rest = || async {
-        if !is_at_rest(session).await {
-            return false;
+async fn come_to_rest(session: &Session, world: &World, model: &ScriptModel, scene: &Scene) {
+    let mut met: HashSet<String> = HashSet::new();
+    loop {
+        let gate = Mutex::new(None);
+        let halts = || async {
+            answer(session, scene).await;
+            let halt = halt(session, model).await;
+            let halts = halt.is_some();
+            *gate.lock().unwrap_or_else(PoisonError::into_inner) = halt.flatten();
+            halts
+        };
+        eventually("all comes to its end", halts).await;
+        let Some(gate) = gate.into_inner().unwrap_or_else(PoisonError::into_inner) else { return };
+        // What is done at a gate comes to its own end before it opens.
+        if met.insert(gate.clone()) && scene.acts.iter().any(|(at, _)| *at == gate) {
+            act(session, world, scene, &gate).await;
+        } else {
+            model.release(&gate);
         }
-        let at_work = |one: &&Member| one.header.team.is_some() && !matches!(one.phase, Phase::Idle(_));
-        let members = session.roster().iter().filter(at_work).count();
-        if members == 0 && session.members_at_work() {
-            return false;
-        }
-        let (jobs, held) = (session.background_jobs().len() + members, model.held());
-        if let Some(gate) = held.first().filter(|_| jobs > 0 && held.len() >= jobs) {
-            model.release(gate);
-        }
-        jobs == 0 && session.questions().is_empty()
+    }
+}
+
+/// Where nothing goes on by itself: all is done, or everybody who works is at a gate, of which the first is given.
+#[expect(clippy::option_option, reason = "something goes on, nothing does, or a gate is to be opened")]
+async fn halt(session: &Session, model: &ScriptModel) -> Option<Option<String>> {
+    if !is_at_rest(session).await {
+        return None;
+    }
+    // From here on nothing else runs.
+    let main_works = |one: &&Member| one.header.agent.is_main() && !matches!(one.phase, Phase::Idle(_));
+    let member_works = |one: &&Member| {
+        one.header.team.is_some()
+            && (!matches!(one.phase, Phase::Idle(_)) || !session.waiting(&one.header.agent).is_empty())
     };
-    eventually("all comes to its end", at_rest).await;
+    let roster = session.roster();
+    if session.members_are_telling()
+        || session.is_telling()
+        || !session.waiting(&AgentId::main()).is_empty()
+        || roster.iter().any(|one| main_works(&one))
+        || !session.questions().is_empty()
+    {
+        return None;
+    }
+    let works = session.background_jobs().len() + roster.iter().filter(member_works).count();
+    let held = model.held();
+    match held.first() {
+        _ if works == 0 => Some(None),
+        Some(gate) if held.len() >= works => Some(Some(gate.clone())),
+        _ => None,
+    }
 }
 
 /// What a person does after a crash: resume, or start when nothing was written yet.
@@ -313,7 +367,7 @@ pub async fn cancel_sweep(scene: &Scene) {
         say(&session, 0, &scene.prompts[0]).await;
         let mut heard = 0;
         {
-            let mut rest = std::pin::pin!(come_to_rest(&session, &model));
+            let mut rest = std::pin::pin!(come_to_rest(&session, &world, &model, scene));
             loop {
                 tokio::select! {
                     biased;

@@ -52,6 +52,8 @@ scenes! { coordinator }
 scenes! { messages, names }
 // proves: T1, T3, T5, T9, M5, M7, S6, A1
 scenes! { team }
+// proves: S6, S8, M3
+scenes! { team_plans }
 // proves: A9, D2
 scenes! { limited_types }
 

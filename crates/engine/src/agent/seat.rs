@@ -11,7 +11,7 @@ use super::actor::{Actor, Halt};
 use super::gate::Ready;
 use super::plan::APPROVAL;
 use crate::supervisor::log;
-use crate::supervisor::team::{self, Seat};
+use crate::supervisor::team::{self, Seat, WentIdle};
 
 impl Actor {
     fn seat(&self) -> Option<std::sync::Arc<Seat>> {
@@ -49,9 +49,12 @@ impl Actor {
             return;
         }
         let reason = team::idle_reason(self.idle(), self.awaits_lead());
-        let end = self.transcript().last_end().filter(|_| reason == "failed");
-        let fault = end.map(|end| end.error.clone().unwrap_or_else(|| end.end_in_words()));
-        seat.went_idle(&self.shared, reason, fault.as_deref(), self.transcript().ends()).await;
+        let last = self.transcript().last_end();
+        let failed = last.filter(|_| reason == "failed");
+        let fault = failed.map(|end| end.error.clone().unwrap_or_else(|| end.end_in_words()));
+        let remark = last.map(|end| end.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
+        let runs = self.transcript().ends();
+        seat.went_idle(&self.shared, WentIdle { reason, fault, remark, runs }).await;
     }
 
     /// A run of a member is over; that of another agent is logged with the end of its job.

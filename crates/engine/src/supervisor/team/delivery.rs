@@ -12,7 +12,7 @@ use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::mail::wrap;
 use troupe_core::policy::Mode;
-use troupe_core::team::{Kind, LEAD, Message, member_id, words};
+use troupe_core::team::{Change, Kind, LEAD, Message, Team, member_id, words};
 
 use super::binding;
 use super::claim;
@@ -22,6 +22,7 @@ use super::seat::{Seat, lock};
 use super::{outside, permission};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
+use crate::team::TeamError;
 use crate::team::mailbox::Waiting;
 use crate::team::reader::Reader;
 
@@ -213,5 +214,21 @@ pub(super) async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
     let holds = async { while row.state().mode != mode && changes.changed().await.is_ok() {} };
     if timeout(MODE_LIMIT, holds).await.is_err() {
         tracing::warn!(name = seat.name, mode = mode.as_str(), "a mode was not taken in time");
+        return;
+    }
+    record_mode(seat, mode).await;
+}
+
+/// Writes into the membership which mode a member has by now (T2).
+async fn record_mode(seat: &Seat, mode: Mode) {
+    let decide = |team: Option<&Team>| {
+        let member = team.and_then(|team| team.member(&seat.name));
+        let differs = member.is_some_and(|member| member.mode.as_deref() != Some(mode.as_str()));
+        let fields = [("mode".to_owned(), mode.as_str().into())].into_iter().collect();
+        let change = Change::Altered { name: seat.name.clone(), fields };
+        Ok::<_, TeamError>(if differs { vec![change] } else { Vec::new() })
+    };
+    if let Err(error) = seat.here.place.members.change(decide).await {
+        tracing::warn!(%error, name = seat.name, "a member's mode is not written down");
     }
 }

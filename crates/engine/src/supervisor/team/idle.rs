@@ -34,17 +34,30 @@ pub(crate) fn reason(idle: Idle, awaits: bool) -> &'static str {
     }
 }
 
+/// How a member came to be idle.
+pub(crate) struct WentIdle {
+    /// See [`reason`].
+    pub(crate) reason: &'static str,
+    /// Why its run failed, if it did.
+    pub(crate) fault: Option<String>,
+    /// What the end of its run says besides.
+    pub(crate) remark: Option<String>,
+    /// How many of its runs are over.
+    pub(crate) runs: u32,
+}
+
 impl Seat {
-    /// Says that the member went idle after its `runs`th run.
-    pub(crate) async fn went_idle(&self, shared: &Arc<Shared>, reason: &str, fault: Option<&str>, runs: u32) {
+    /// Says that the member went idle.
+    pub(crate) async fn went_idle(&self, shared: &Arc<Shared>, how: WentIdle) {
         self.record_active(shared, Some(false)).await;
         let kind = Kind::IdleNotification {
-            reason: Some(reason.to_owned()),
-            summary: fault.map(str::to_owned).or_else(|| lock(&self.last_words).take()),
+            reason: Some(how.reason.to_owned()),
+            summary: how.fault.or_else(|| lock(&self.last_words).take()),
             last_task: lock(&self.last_task).take(),
+            remark: how.remark,
         };
         let message = Message {
-            id: format!("idle-{}-{runs}", self.name),
+            id: format!("idle-{}-{}", self.name, how.runs),
             from: self.name.clone(),
             to: LEAD.to_owned(),
             text: words(&kind, &self.name).unwrap_or_default(),

@@ -358,11 +358,20 @@ pub(super) fn is_at_work(phase: Phase) -> bool {
 impl Shared {
     /// Whether a member of a team works in this process, or mail of one is on its way: the main agent may yet hear.
     pub(crate) fn members_at_work(&self) -> bool {
+        self.members_are_telling()
+            || self.seats.all().iter().any(|seat| {
+                let row = self.row(&seat.agent).filter(|_| !seat.leads());
+                row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
+                    || (seat.leads() && seat.here.any_outside_works())
+            })
+    }
+
+    /// Whether mail is on its way to a seat of this process, or a member has ended whose seat is not free: what it leaves is
+    /// yet to be told.
+    pub(crate) fn members_are_telling(&self) -> bool {
         self.seats.all().iter().any(|seat| {
-            let row = self.row(&seat.agent).filter(|_| !seat.leads());
-            row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
-                || !lock(&seat.here.on_the_way).is_empty()
-                || (seat.leads() && seat.here.any_outside_works())
+            let has_ended = !seat.leads() && self.row(&seat.agent).is_none();
+            has_ended || !lock(&seat.here.on_the_way).is_empty()
         })
     }
 }
