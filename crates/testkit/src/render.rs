@@ -77,7 +77,12 @@ pub fn lines(entries: &[Arc<Entry>], folder: &Path) -> Vec<Line> {
             Body::Result { .. } => {}
             Body::Summary { text, .. } => lines.push(Line::User(format!("summary: {}", clean(text)))),
             Body::Closed(envelope) => {
-                lines.push(Line::Ended(format!("{:?} ({:?})", envelope.ending, envelope.reason)));
+                let mut words = format!("{:?} ({:?})", envelope.ending, envelope.reason);
+                for more in envelope.error.iter().chain(&envelope.remarks) {
+                    // Writing to a string can't fail.
+                    let _ = write!(words, "; {}", clean(more));
+                }
+                lines.push(Line::Ended(words));
             }
             Body::Opened(_) | Body::Started { .. } | Body::Replaced { .. } | Body::Set(_) => {}
         }

@@ -340,8 +340,11 @@ fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool)
         (Line::User(first), Line::User(text)) if goes_on => without_call(first) == without_call(text),
         (expected, found) => expected == found,
     };
-    let same = expected.len() == found.len() && expected.iter().zip(found).all(&mut alike);
-    assert!(same, "{what}:\nexpected {expected:#?}\nfound {found:#?}");
+    let differs = expected.iter().zip(found).position(|pair| !alike(pair));
+    let at = differs.or((expected.len() != found.len()).then(|| expected.len().min(found.len())));
+    let Some(at) = at else { return };
+    let part = |lines: &[Line]| lines.iter().skip(at.saturating_sub(2)).take(5).cloned().collect::<Vec<_>>();
+    panic!("{what}, line {at}:\nexpected {:#?}\nfound {:#?}", part(expected), part(found));
 }
 
 /// Whom a message was sent to, if a result says so.

@@ -139,7 +139,8 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
         Ok(if there { vec![left] } else { Vec::new() })
     };
     match seat.here.place.members.change::<TeamError>(decide).await {
-        Ok(team) => subscriptions::tell(shared, &seat, team.as_ref(), "has left the team").await,
+        Ok(Some(team)) => subscriptions::tell(shared, &seat, &team, "has left the team", 0).await,
+        Ok(None) => {}
         Err(error) => {
             tracing::warn!(%error, name = seat.name, "that a member has left is not recorded");
         }
@@ -152,7 +153,7 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     if unread > 0 {
         let many = if unread == 1 { "message" } else { "messages" };
         let told = format!("has left the team and did not read {unread} {many}");
-        seat.here.note_idle(&seat.name, told.clone());
+        seat.here.note_idle(&seat.name, told.clone(), None);
         let told = format!("{} {told}", seat.name);
         shared.bus.tell(agent, EventKind::Notice(Notice::Warning(told)));
     }
