@@ -6,7 +6,7 @@ use troupe_core::entry::Origin;
 use troupe_core::ids::{AgentId, InputId, JobId};
 use troupe_core::input::{Input, Prompt, When};
 use troupe_core::policy::Answer;
-use troupe_core::team::{AllowedPath, Change, Kind, LEAD, Message};
+use troupe_core::team::{AllowedPath, Change, Kind, LEAD, Message, Team};
 use troupe_engine::Session;
 use troupe_engine::team::{TeamError, TeamPlace, Teams};
 
@@ -75,9 +75,14 @@ async fn team(world: &World) -> Result<TeamPlace, TeamError> {
 }
 
 async fn subscribe(world: &World, name: &str, word: &str) -> Result<(), TeamError> {
-    let fields: Map<String, Value> = [("subscriptions".to_owned(), json!([word]))].into_iter().collect();
-    let change = |_: Option<&_>| {
-        Ok::<_, TeamError>(vec![Change::Altered { name: name.to_owned(), fields: fields.clone() }])
+    let change = |team: Option<&Team>| {
+        let mut words =
+            team.and_then(|team| team.member(name)).map_or_else(Vec::new, |one| one.subscriptions.clone());
+        if !words.iter().any(|one| one == word) {
+            words.push(word.to_owned());
+        }
+        let fields = [("subscriptions".to_owned(), json!(words))].into_iter().collect();
+        Ok::<_, TeamError>(vec![Change::Altered { name: name.to_owned(), fields }])
     };
     team(world).await?.members.change(change).await.map(drop)
 }

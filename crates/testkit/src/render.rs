@@ -15,7 +15,7 @@ use troupe_engine::Session;
 const CAP: usize = 300;
 
 /// One line of a rendered transcript, with what decides whether two runs are alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
     /// What the model was told.
     User(String),

@@ -13,6 +13,7 @@
 //! forks                          (an agent for which no type is named is a fork)
 //! teams                          (there may be teams; it can't be played as a child)
 //! coordinator                    (the main agent coordinates; it can't be played as a child)
+//! loses                          (what a crash makes of a call that was under way changes all that comes after it)
 //! verify-plan                    (work on an approved plan is to be checked)
 //! answer ann Write allow         (what is answered to an agent that asks for leave for a tool: by its name, or `main`)
 //! answer bob Write "Not there."  (a denial, with its words)
@@ -90,6 +91,8 @@ pub struct Scene {
     pub coordinator: bool,
     /// Whether there may be teams.
     pub teams: bool,
+    /// Whether a call that a crash caught changes what comes after it, so that only what always holds can be checked then.
+    pub loses: bool,
     /// Whether work on an approved plan is to be checked.
     pub verify_plan: bool,
     /// What is answered to agents that ask; without any nobody answers.
@@ -116,6 +119,7 @@ impl Scene {
             forks: false,
             coordinator: false,
             teams: false,
+            loses: false,
             verify_plan: false,
             answers: Vec::new(),
             acts: Vec::new(),
@@ -154,6 +158,7 @@ impl Scene {
                     scene.coordinator = true;
                     scene.only_main = true;
                 }
+                "loses" => scene.loses = true,
                 "verify-plan" => scene.verify_plan = true,
                 "answer" => scene.answers.push(answer(name, value)),
                 "at" => {

@@ -144,9 +144,9 @@ pub async fn crash_sweep(scene: &Scene) {
         let (world, model) = World::of(scene);
         let session = world.start().await;
         play(&session, &world, &model, scene).await;
-        let lines = lines(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), world.folder());
+        let left = left_by(scene, &world, &session).await;
         session.close(CLOSE).await;
-        lines
+        left
     };
     for appends in 1..MOST {
         let (mut world, model) = World::of(scene);
@@ -158,21 +158,78 @@ pub async fn crash_sweep(scene: &Scene) {
         world.model = Arc::new(model.clone());
         let session = resume_or_start(&world).await;
         play(&session, &world, &model, scene).await;
+        let what = format!("{} after append {appends}", scene.name);
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
-        check_answers(&format!("{} after append {appends}", scene.name), &entries);
-        let found = lines(&entries, world.folder());
-        let lost = lost_below(&session, &entries).await;
-        assert_alike(&format!("{} after append {appends}", scene.name), &expected, &found, lost);
+        check_answers(&what, &entries);
+        let found = left_by(scene, &world, &session).await;
+        if let Some(difference) = found.differs_from(scene, &expected, lost_below(&session, &entries).await) {
+            let all = golden(&session, &members(&session), world.folder()).await;
+            panic!("{what}, {difference}\n{all}");
+        }
         let effects = world.read("effects");
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for line in effects.lines() {
             *seen.entry(line).or_default() += 1;
         }
         let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
-        assert!(twice.is_empty(), "{} after append {appends}: effects {twice:?} happened twice", scene.name);
+        assert!(twice.is_empty(), "{what}: effects {twice:?} happened twice");
         session.close(CLOSE).await;
     }
     unreachable_sweep(scene);
+}
+
+/// What a play leaves.
+struct Left {
+    main: Vec<Line>,
+    /// The members' lines, sorted: what came while a member worked, it may read before its call or after it, in that run or
+    /// in one of its own.
+    members: Vec<(String, Vec<Line>)>,
+    standing: String,
+}
+
+async fn left_by(scene: &Scene, world: &World, session: &Session) -> Left {
+    let of =
+        async |agent: &AgentId| lines(&session.entries(agent, 0).await.unwrap_or_default(), world.folder());
+    let mut all = Vec::new();
+    for (address, agent) in members(session) {
+        let mut lines = of(&agent).await;
+        lines.retain(|line| !matches!(line, Line::Ended(_)));
+        lines.sort();
+        all.push((address, lines));
+    }
+    Left { main: of(&AgentId::main()).await, members: all, standing: standing(scene, world).await }
+}
+
+impl Left {
+    fn differs_from(&self, scene: &Scene, expected: &Self, lost_below: bool) -> Option<String> {
+        let mut lines = self.members.iter().flat_map(|(_, lines)| lines).chain(&self.main);
+        let lost = lines.any(|line| matches!(line, Line::Gave(text) if text.contains(LOST)));
+        if lost && scene.loses {
+            return None;
+        }
+        if let Some(difference) = difference(&expected.main, &self.main, lost_below) {
+            return Some(difference);
+        }
+        if lost {
+            return None;
+        }
+        for ((address, expected), (found, lines)) in expected.members.iter().zip(&self.members) {
+            let not_in = |these: &[Line], those: &[Line]| {
+                let mut those = those.to_vec();
+                let mut left = these.to_vec();
+                left.retain(|line| {
+                    those.iter().position(|one| one == line).map(|at| those.remove(at)).is_none()
+                });
+                left
+            };
+            let (lost, more) = (not_in(expected, lines), not_in(lines, expected));
+            if address != found || !lost.is_empty() || !more.is_empty() {
+                return Some(format!("{address} and {found}: lost {lost:#?}\nmore {more:#?}"));
+            }
+        }
+        let (expected, found) = (&expected.standing, &self.standing);
+        (expected != found).then(|| format!("expected {expected}\nfound {found}"))
+    }
 }
 
 fn unreachable_sweep(scene: &Scene) {
@@ -323,9 +380,9 @@ fn is_now_unproven(expected: &str, found: &str) -> bool {
     found.starts_with(MARK) && (before.starts_with(&after) || after.starts_with(&before))
 }
 
-/// The same lines, save that a result may say that its call was under way; where an agent below lost one, that nothing
+/// Where two transcripts differ: nowhere if the lines are the same, save that a result may say that its call was under way; where an agent below lost one, that nothing
 /// proves its pass any more; and that one who was written to is by now at work again.
-fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool) {
+fn difference(expected: &[Line], found: &[Line], lost_below: bool) -> Option<String> {
     // What a lost call did not do, later results may show.
     let mut lost = false;
     // An agent that was taken up before the crash goes on by itself, and not for the call that is made again.
@@ -342,9 +399,15 @@ fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool)
     };
     let differs = expected.iter().zip(found).position(|pair| !alike(pair));
     let at = differs.or((expected.len() != found.len()).then(|| expected.len().min(found.len())));
-    let Some(at) = at else { return };
+    let at = at?;
     let part = |lines: &[Line]| lines.iter().skip(at.saturating_sub(2)).take(5).cloned().collect::<Vec<_>>();
-    panic!("{what}, line {at}:\nexpected {:#?}\nfound {:#?}", part(expected), part(found));
+    Some(format!("line {at}:\nexpected {:#?}\nfound {:#?}", part(expected), part(found)))
+}
+
+/// The members of its teams, with their addresses.
+fn members(session: &Session) -> Vec<(String, AgentId)> {
+    let roster = session.roster().into_iter().filter(|one| one.header.team.is_some());
+    roster.map(|one| (one.header.address.clone(), one.header.agent.clone())).collect()
 }
 
 /// Whom a message was sent to, if a result says so.

@@ -54,6 +54,10 @@ scenes! { messages, names }
 scenes! { team }
 // proves: S6, S8, M3
 scenes! { team_plans }
+// proves: T1, T9, M3, M5, M7, T6
+scenes! { team_mail }
+// proves: K1, K2, T2, T5, X6
+scenes! { team_tasks }
 // proves: A9, D2
 scenes! { limited_types }
 

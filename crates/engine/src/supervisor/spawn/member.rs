@@ -325,7 +325,7 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Me
     actor.tell_faulty_rules();
     actor.tell_what_comes_to_nothing();
     // The answer to a plan that it made before the process ended is an answer to that plan.
-    let plan = row.state().proposed.clone();
+    let plan = row.state().last_plan();
     let claims = claims(member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     shared.seats.take(shared, here, place, &agent);
