@@ -58,6 +58,10 @@ scenes! { team_plans }
 scenes! { team_mail }
 // proves: K1, K2, T2, T5, X6
 scenes! { team_tasks }
+// proves: T3, M3, K3, X9, X17
+scenes! { team_ends }
+// proves: S3, S5, X14, X9
+scenes! { team_leave }
 // proves: A9, D2
 scenes! { limited_types }
 
