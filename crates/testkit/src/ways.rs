@@ -163,8 +163,9 @@ pub async fn crash_sweep(scene: &Scene) {
         check_answers(&what, &entries);
         let found = left_by(scene, &world, &session).await;
         if let Some(difference) = found.differs_from(scene, &expected, lost_below(&session, &entries).await) {
-            let all = golden(&session, &members(&session), world.folder()).await;
-            panic!("{what}, {difference}\n{all}");
+            let all = golden(&session, &members(&entries), world.folder()).await;
+            let told = session.warnings().join("\n");
+            panic!("{what}, {difference}\n{all}{}{told}", found.standing);
         }
         let effects = world.read("effects");
         let mut seen: HashMap<&str, usize> = HashMap::new();
@@ -191,11 +192,12 @@ async fn left_by(scene: &Scene, world: &World, session: &Session) -> Left {
     let of =
         async |agent: &AgentId| lines(&session.entries(agent, 0).await.unwrap_or_default(), world.folder());
     let mut all = Vec::new();
-    for (address, agent) in members(session) {
+    let main = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
+    for (name, agent) in members(&main) {
         let mut lines = of(&agent).await;
         lines.retain(|line| !matches!(line, Line::Ended(_)));
         lines.sort();
-        all.push((address, lines));
+        all.push((name, lines));
     }
     Left { main: of(&AgentId::main()).await, members: all, standing: standing(scene, world).await }
 }
@@ -404,10 +406,14 @@ fn difference(expected: &[Line], found: &[Line], lost_below: bool) -> Option<Str
     Some(format!("line {at}:\nexpected {:#?}\nfound {:#?}", part(expected), part(found)))
 }
 
-/// The members of its teams, with their addresses.
-fn members(session: &Session) -> Vec<(String, AgentId)> {
-    let roster = session.roster().into_iter().filter(|one| one.header.team.is_some());
-    roster.map(|one| (one.header.address.clone(), one.header.agent.clone())).collect()
+/// The members that the main agent has started, those that have left as well, by name.
+fn members(main: &[Arc<Entry>]) -> Vec<(String, AgentId)> {
+    let member = |text: &String| {
+        let (who, _) = text.split_once(") is now a member of the team ")?;
+        let (name, id) = who.split_once(" (")?;
+        Some((name.to_owned(), AgentId::new(id)))
+    };
+    results(main).iter().filter_map(member).collect()
 }
 
 /// Whom a message was sent to, if a result says so.

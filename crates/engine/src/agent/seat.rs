@@ -23,9 +23,9 @@ impl Actor {
         self.seat().filter(|seat| !seat.leads())
     }
 
-    /// Whether it is to end now that its calls are answered.
+    /// Whether it is to end now that its calls are answered. After a crash one may be open.
     pub(super) fn is_leaving_its_team(&self) -> bool {
-        self.members_seat().is_some_and(|seat| seat.is_leaving())
+        self.members_seat().is_some_and(|seat| seat.is_leaving()) && self.transcript().open_calls().is_empty()
     }
 
     /// Whether the last that happened is that its plan went to the lead: it does nothing until something comes.

@@ -88,6 +88,9 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
     let claims = claims(&member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     let seat = shared.seats.take(shared, &here, place, &main);
+    if ends::leaves(&member) {
+        seat.leave();
+    }
     let task = Arc::clone(shared);
     shared.run(async move {
         tokio::select! {

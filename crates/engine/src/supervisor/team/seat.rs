@@ -284,7 +284,7 @@ impl Seat {
     }
 
     /// It is to end once its calls are answered.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.leaves.store(true, Ordering::Relaxed);
     }
 
