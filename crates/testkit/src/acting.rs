@@ -95,7 +95,7 @@ async fn allow(world: &World, number: usize, tool: &str, folder: &str) -> Result
     let fields: Map<String, Value> = [("teamAllowedPaths".to_owned(), json!(paths))].into_iter().collect();
     let change = |_: Option<&_>| Ok::<_, TeamError>(vec![Change::Set { fields: fields.clone() }]);
     let team = place.members.change(change).await?;
-    let names = team.iter().flat_map(|team| team.names()).filter(|name| name != LEAD);
+    let names = team.iter().flat_map(Team::names).filter(|name| name != LEAD);
     for to in names.collect::<Vec<_>>() {
         let message = Message {
             id: format!("act-{number}"),

@@ -15,6 +15,7 @@ pub mod puppet;
 pub mod reading;
 pub mod recorder;
 pub mod render;
+mod resting;
 pub mod scene;
 mod standing;
 pub mod ways;

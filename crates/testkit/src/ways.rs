@@ -1,24 +1,22 @@
 //! The four ways in which every scene plays, and what must hold in each.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use troupe_core::block::{Block, text_of};
 use troupe_core::entry::{Body, Entry};
-use troupe_core::event::{EventKind, Phase};
+use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
 use troupe_core::policy::Question;
 use troupe_engine::bus::Heard;
-use troupe_engine::session::Member;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 
-use crate::acting::{act, answer};
 use crate::faults::DyingJournal;
-use crate::reading::{eventually, is_at_rest};
 use crate::render::{Line, golden, lines, normal};
+use crate::resting::come_to_rest;
 use crate::scene::Scene;
 use crate::standing::{asked, teams};
 use crate::world::{World, say, session, turn};
@@ -269,62 +267,6 @@ async fn play(session: &Session, world: &World, model: &ScriptModel, scene: &Sce
     for (number, prompt) in scene.prompts.iter().enumerate() {
         say(session, number, prompt).await;
         come_to_rest(session, world, model, scene).await;
-    }
-}
-
-/// Waits until nothing is left to do; answers questions, and does what belongs to the gates and opens them, on the way.
-///
-/// # Panics
-/// When that takes longer than [`LIMIT`].
-async fn come_to_rest(session: &Session, world: &World, model: &ScriptModel, scene: &Scene) {
-    let mut met: HashSet<String> = HashSet::new();
-    loop {
-        let gate = Mutex::new(None);
-        let halts = || async {
-            answer(session, scene).await;
-            let halt = halt(session, model).await;
-            let halts = halt.is_some();
-            *gate.lock().unwrap_or_else(PoisonError::into_inner) = halt.flatten();
-            halts
-        };
-        eventually("all comes to its end", halts).await;
-        let Some(gate) = gate.into_inner().unwrap_or_else(PoisonError::into_inner) else { return };
-        // What is done at a gate comes to its own end before it opens.
-        if met.insert(gate.clone()) && scene.acts.iter().any(|(at, _)| *at == gate) {
-            act(session, world, scene, &gate).await;
-        } else {
-            model.release(&gate);
-        }
-    }
-}
-
-/// Where nothing goes on by itself: all is done, or everybody who works is at a gate, of which the first is given.
-#[expect(clippy::option_option, reason = "something goes on, nothing does, or a gate is to be opened")]
-async fn halt(session: &Session, model: &ScriptModel) -> Option<Option<String>> {
-    if !is_at_rest(session).await {
-        return None;
-    }
-    // From here on nothing else runs.
-    let main_works = |one: &&Member| one.header.agent.is_main() && !matches!(one.phase, Phase::Idle(_));
-    let member_works = |one: &&Member| {
-        one.header.team.is_some()
-            && (!matches!(one.phase, Phase::Idle(_)) || !session.waiting(&one.header.agent).is_empty())
-    };
-    let roster = session.roster();
-    if session.members_are_telling()
-        || session.is_telling()
-        || !session.waiting(&AgentId::main()).is_empty()
-        || roster.iter().any(|one| main_works(&one))
-        || !session.questions().is_empty()
-    {
-        return None;
-    }
-    let works = session.background_jobs().len() + roster.iter().filter(member_works).count();
-    let held = model.held();
-    match held.first() {
-        _ if works == 0 => Some(None),
-        Some(gate) if held.len() >= works => Some(Some(gate.clone())),
-        _ => None,
     }
 }
 
