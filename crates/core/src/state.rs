@@ -299,6 +299,18 @@ mod tests {
         AgentState::new("/w".into(), Mode::Default, "m".into(), "p".into())
     }
 
+    // proves: S6
+    #[test]
+    fn an_answer_is_to_the_last_plan_until_the_agent_plans_again() {
+        let mut state = state();
+        state.set(&Setting::Mode(Mode::Plan));
+        state.apply(&Effect::Proposed("one".into()));
+        state.set(&Setting::Mode(Mode::Default));
+        assert_eq!((state.proposed.clone(), state.last_plan()), (None, Some("one".into())));
+        state.set(&Setting::Mode(Mode::Plan));
+        assert_eq!(state.last_plan(), None, "an approval that comes late ends no other plan mode");
+    }
+
     // proves: C3
     #[test]
     fn only_the_last_hundred_files_are_remembered() {

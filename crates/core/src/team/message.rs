@@ -274,6 +274,14 @@ mod tests {
         assert_eq!(Kind::of_text(r#"{"type":"text"}"#), None);
     }
 
+    // proves: S8, T5
+    #[test]
+    fn what_the_end_of_a_run_remarks_stands_in_the_words_of_an_idle_member() {
+        let kind = json!({"type": "idle_notification", "reason": "available", "remark": "not checked", "summary": "done"});
+        let words = super::super::words(&read(&kind), "ann");
+        assert_eq!(words.as_deref(), Some("available; not checked; last wrote: done"));
+    }
+
     // proves: M3
     #[test]
     fn settings_and_answers_of_the_lead_never_reach_a_model_as_they_are() {
