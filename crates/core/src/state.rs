@@ -112,6 +112,9 @@ pub struct AgentState {
     pub before_plan: Option<Mode>,
     /// The request with which its last plan went to its lead, until it leaves plan mode.
     pub proposed: Option<String>,
+    /// The same, once it has left plan mode, until it plans again: an answer that was half carried out when the program died
+    /// is one to this plan.
+    pub answered: Option<String>,
     /// The model, as it was named.
     pub model: String,
     /// How much the model thinks; none takes its default.
@@ -135,6 +138,7 @@ impl AgentState {
             mode,
             before_plan: None,
             proposed: None,
+            answered: None,
             model,
             effort: None,
             prompt,
@@ -231,14 +235,21 @@ impl AgentState {
         }
     }
 
+    /// The request of the plan that an answer which comes now is to, as far as the transcript says.
+    pub fn last_plan(&self) -> Option<String> {
+        self.proposed.clone().or_else(|| self.answered.clone())
+    }
+
     fn enter(&mut self, mode: Mode) {
         match (self.mode, mode) {
             (Mode::Plan, Mode::Plan) => {}
             (before, Mode::Plan) => self.before_plan = Some(before),
             _ => self.before_plan = None,
         }
-        if mode != Mode::Plan {
-            self.proposed = None;
+        if mode == Mode::Plan {
+            self.answered = None;
+        } else if let Some(request) = self.proposed.take() {
+            self.answered = Some(request);
         }
         self.mode = mode;
     }
@@ -286,6 +297,18 @@ mod tests {
 
     fn state() -> AgentState {
         AgentState::new("/w".into(), Mode::Default, "m".into(), "p".into())
+    }
+
+    // proves: S6
+    #[test]
+    fn an_answer_is_to_the_last_plan_until_the_agent_plans_again() {
+        let mut state = state();
+        state.set(&Setting::Mode(Mode::Plan));
+        state.apply(&Effect::Proposed("one".into()));
+        state.set(&Setting::Mode(Mode::Default));
+        assert_eq!((state.proposed.clone(), state.last_plan()), (None, Some("one".into())));
+        state.set(&Setting::Mode(Mode::Plan));
+        assert_eq!(state.last_plan(), None, "an approval that comes late ends no other plan mode");
     }
 
     // proves: C3

@@ -482,6 +482,11 @@ impl Session {
         self.shared.members_at_work()
     }
 
+    /// Whether mail of the session's team is on its way to a reader of this process, or a member's end is yet to be told.
+    pub fn members_are_telling(&self) -> bool {
+        self.shared.members_are_telling()
+    }
+
     /// Whether mail of the session's team waits that a reader is still to take, whoever wrote it. Mailboxes are looked at.
     pub async fn mail_waits(&self) -> bool {
         team::mail_waits(&self.shared).await

@@ -5,6 +5,7 @@
 //! real tools, the real engine. [`ways`] plays it straight, as a child, with a crash after each append, and
 //! with an interrupt at each event.
 
+mod acting;
 pub mod faults;
 pub mod gatekeeper;
 pub mod kills;
@@ -14,7 +15,9 @@ pub mod puppet;
 pub mod reading;
 pub mod recorder;
 pub mod render;
+mod resting;
 pub mod scene;
+mod standing;
 pub mod ways;
 pub mod world;
 

@@ -15,7 +15,7 @@ use troupe_engine::Session;
 const CAP: usize = 300;
 
 /// One line of a rendered transcript, with what decides whether two runs are alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Line {
     /// What the model was told.
     User(String),
@@ -44,14 +44,16 @@ pub fn lines(entries: &[Arc<Entry>], folder: &Path) -> Vec<Line> {
     }
     for entry in entries {
         match &entry.body {
-            Body::User { from: Origin::System | Origin::AgentList(_), .. } => {}
+            // What only goes with something else.
+            Body::User { from: Origin::System | Origin::AgentList(_), starts_turn: false, .. } => {}
             Body::User { blocks, from, .. } => {
                 let who = match from {
                     Origin::Agent(_) => "agent",
                     Origin::Job(_) => "job",
                     Origin::Interrupt => "interrupt",
                     Origin::Hook(_) => "hook",
-                    Origin::Human | Origin::System | Origin::AgentList(_) => "human",
+                    Origin::System | Origin::AgentList(_) => "system",
+                    Origin::Human => "human",
                 };
                 lines.push(Line::User(format!("{who}: {}", clean(&text_of(blocks)))));
             }
@@ -75,7 +77,12 @@ pub fn lines(entries: &[Arc<Entry>], folder: &Path) -> Vec<Line> {
             Body::Result { .. } => {}
             Body::Summary { text, .. } => lines.push(Line::User(format!("summary: {}", clean(text)))),
             Body::Closed(envelope) => {
-                lines.push(Line::Ended(format!("{:?} ({:?})", envelope.ending, envelope.reason)));
+                let mut words = format!("{:?} ({:?})", envelope.ending, envelope.reason);
+                for more in envelope.error.iter().chain(&envelope.remarks) {
+                    // Writing to a string can't fail.
+                    let _ = write!(words, "; {}", clean(more));
+                }
+                lines.push(Line::Ended(words));
             }
             Body::Opened(_) | Body::Started { .. } | Body::Replaced { .. } | Body::Set(_) => {}
         }

@@ -6,18 +6,19 @@ use std::time::Duration;
 
 use troupe_core::block::{Block, text_of};
 use troupe_core::entry::{Body, Entry};
-use troupe_core::event::{EventKind, Phase};
+use troupe_core::event::EventKind;
 use troupe_core::ids::AgentId;
 use troupe_core::input::Input;
+use troupe_core::policy::Question;
 use troupe_engine::bus::Heard;
-use troupe_engine::session::Member;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 
 use crate::faults::DyingJournal;
-use crate::reading::{eventually, is_at_rest};
-use crate::render::{Line, golden, lines};
+use crate::render::{Line, golden, lines, normal};
+use crate::resting::come_to_rest;
 use crate::scene::Scene;
+use crate::standing::{asked, teams};
 use crate::world::{World, say, session, turn};
 
 /// How long a session may take to close.
@@ -35,39 +36,57 @@ pub async fn straight(scene: &Scene) -> String {
     let (world, model) = World::of(scene);
     let session = world.start().await;
     let mut opened = session.subscribe(false);
-    play(&session, &model, scene).await;
+    play(&session, &world, &model, scene).await;
     let mut agents = vec![("main".to_owned(), AgentId::main())];
-    agents.extend(drain_opened(&mut opened).await);
+    let heard = drain(&mut opened).await;
+    agents.extend(heard.opened);
     agents[1..].sort();
     // One that is taken up again is opened again.
     agents.dedup();
-    let text = golden(&session, &agents, world.folder()).await;
+    let mut text = golden(&session, &agents, world.folder()).await;
+    for question in heard.asked {
+        text = text + &normal(&asked(&question), world.folder()) + "\n";
+    }
+    text += &standing(scene, &world).await;
     for (_, agent) in &agents {
         check_answers(&scene.name, &session.entries(agent, 0).await.unwrap_or_default());
     }
-    let idle = session.roster().len();
-    assert_eq!(idle, 1, "{}: only the main agent lives on", scene.name);
+    let left = session.roster().into_iter().filter(|one| one.header.team.is_none()).count();
+    assert_eq!(left, 1, "{}: only the main agent lives on, and members", scene.name);
     session.close(CLOSE).await;
     text
 }
 
-/// Agents that were opened so far.
-async fn drain_opened(events: &mut troupe_engine::bus::Subscription) -> Vec<(String, AgentId)> {
-    let mut agents = Vec::new();
+/// What was told so far.
+#[derive(Default)]
+struct Told {
+    /// Agents that were opened, with their addresses.
+    opened: Vec<(String, AgentId)>,
+    /// Questions to the person.
+    asked: Vec<Arc<Question>>,
+}
+
+async fn drain(events: &mut troupe_engine::bus::Subscription) -> Told {
+    let mut told = Told::default();
     while let Ok(heard) = tokio::time::timeout(Duration::ZERO, events.next()).await {
         match heard {
-            Heard::Event(event) => {
-                if let EventKind::Opened(header) = &event.kind
-                    && !header.agent.is_main()
-                {
-                    agents.push((header.address.clone(), header.agent.clone()));
+            Heard::Event(event) => match &event.kind {
+                EventKind::Opened(header) if !header.agent.is_main() => {
+                    told.opened.push((header.address.clone(), header.agent.clone()));
                 }
-            }
+                EventKind::QuestionOpened(question) => told.asked.push(Arc::clone(question)),
+                _ => {}
+            },
             Heard::Closed => break,
             Heard::Missed(_) => {}
         }
     }
-    agents
+    told
+}
+
+/// What stands of its teams.
+async fn standing(scene: &Scene, world: &World) -> String {
+    teams(world).await.unwrap_or_else(|error| panic!("{}: {error}", scene.name))
 }
 
 /// Plays the scene as a child of a stub: the same calls, results and texts as straight.
@@ -91,7 +110,7 @@ pub async fn as_child(scene: &Scene) {
     let mut opened = session.subscribe(false);
     let envelope = turn(&session, 0, "Play the scene.").await;
     assert_eq!(envelope.text, "played", "{}: the stub ends: {envelope:?}", scene.name);
-    let agents = drain_opened(&mut opened).await;
+    let agents = drain(&mut opened).await.opened;
     let child = agents.iter().find(|(address, _)| address == "main/scene-1").map(|(_, agent)| agent.clone());
     let child = child.unwrap_or_else(|| AgentId::new("none"));
     let mut found = said(&session.entries(&child, 0).await.unwrap_or_default(), &world);
@@ -122,10 +141,10 @@ pub async fn crash_sweep(scene: &Scene) {
     let expected = {
         let (world, model) = World::of(scene);
         let session = world.start().await;
-        play(&session, &model, scene).await;
-        let lines = lines(&session.entries(&AgentId::main(), 0).await.unwrap_or_default(), world.folder());
+        play(&session, &world, &model, scene).await;
+        let left = left_by(scene, &world, &session).await;
         session.close(CLOSE).await;
-        lines
+        left
     };
     for appends in 1..MOST {
         let (mut world, model) = World::of(scene);
@@ -136,22 +155,81 @@ pub async fn crash_sweep(scene: &Scene) {
         let model = scene.model();
         world.model = Arc::new(model.clone());
         let session = resume_or_start(&world).await;
-        play(&session, &model, scene).await;
+        play(&session, &world, &model, scene).await;
+        let what = format!("{} after append {appends}", scene.name);
         let entries = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
-        check_answers(&format!("{} after append {appends}", scene.name), &entries);
-        let found = lines(&entries, world.folder());
-        let lost = lost_below(&session, &entries).await;
-        assert_alike(&format!("{} after append {appends}", scene.name), &expected, &found, lost);
+        check_answers(&what, &entries);
+        let found = left_by(scene, &world, &session).await;
+        if let Some(difference) = found.differs_from(scene, &expected, lost_below(&session, &entries).await) {
+            let all = golden(&session, &members(&entries), world.folder()).await;
+            let told = session.warnings().join("\n");
+            panic!("{what}, {difference}\n{all}{}{told}", found.standing);
+        }
         let effects = world.read("effects");
         let mut seen: HashMap<&str, usize> = HashMap::new();
         for line in effects.lines() {
             *seen.entry(line).or_default() += 1;
         }
         let twice: Vec<_> = seen.iter().filter(|(_, count)| **count > 1).collect();
-        assert!(twice.is_empty(), "{} after append {appends}: effects {twice:?} happened twice", scene.name);
+        assert!(twice.is_empty(), "{what}: effects {twice:?} happened twice");
         session.close(CLOSE).await;
     }
     unreachable_sweep(scene);
+}
+
+/// What a play leaves.
+struct Left {
+    main: Vec<Line>,
+    /// The members' lines, sorted: what came while a member worked, it may read before its call or after it, in that run or
+    /// in one of its own.
+    members: Vec<(String, Vec<Line>)>,
+    standing: String,
+}
+
+async fn left_by(scene: &Scene, world: &World, session: &Session) -> Left {
+    let of =
+        async |agent: &AgentId| lines(&session.entries(agent, 0).await.unwrap_or_default(), world.folder());
+    let mut all = Vec::new();
+    let main = session.entries(&AgentId::main(), 0).await.unwrap_or_default();
+    for (name, agent) in members(&main) {
+        let mut lines = of(&agent).await;
+        lines.retain(|line| !matches!(line, Line::Ended(_)));
+        lines.sort();
+        all.push((name, lines));
+    }
+    Left { main: of(&AgentId::main()).await, members: all, standing: standing(scene, world).await }
+}
+
+impl Left {
+    fn differs_from(&self, scene: &Scene, expected: &Self, lost_below: bool) -> Option<String> {
+        let mut lines = self.members.iter().flat_map(|(_, lines)| lines).chain(&self.main);
+        let lost = lines.any(|line| matches!(line, Line::Gave(text) if text.contains(LOST)));
+        if lost && scene.loses {
+            return None;
+        }
+        if let Some(difference) = difference(&expected.main, &self.main, lost_below) {
+            return Some(difference);
+        }
+        if lost {
+            return None;
+        }
+        for ((address, expected), (found, lines)) in expected.members.iter().zip(&self.members) {
+            let not_in = |these: &[Line], those: &[Line]| {
+                let mut those = those.to_vec();
+                let mut left = these.to_vec();
+                left.retain(|line| {
+                    those.iter().position(|one| one == line).map(|at| those.remove(at)).is_none()
+                });
+                left
+            };
+            let (lost, more) = (not_in(expected, lines), not_in(lines, expected));
+            if address != found || !lost.is_empty() || !more.is_empty() {
+                return Some(format!("{address} and {found}: lost {lost:#?}\nmore {more:#?}"));
+            }
+        }
+        let (expected, found) = (&expected.standing, &self.standing);
+        (expected != found).then(|| format!("expected {expected}\nfound {found}"))
+    }
 }
 
 fn unreachable_sweep(scene: &Scene) {
@@ -165,7 +243,7 @@ async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize
     let config = world.config.clone();
     let played = async {
         let session = Session::open(parts, config, Start::New(session())).await.ok()?;
-        play(&session, model, scene).await;
+        play(&session, world, model, scene).await;
         Some(session)
     };
     let outcome = tokio::select! {
@@ -185,34 +263,11 @@ async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize
 
 /// Says all prompts, each when all that came of those before it is done. One that was read or waits already is dropped
 /// by its id.
-async fn play(session: &Session, model: &ScriptModel, scene: &Scene) {
+async fn play(session: &Session, world: &World, model: &ScriptModel, scene: &Scene) {
     for (number, prompt) in scene.prompts.iter().enumerate() {
         say(session, number, prompt).await;
-        come_to_rest(session, model).await;
+        come_to_rest(session, world, model, scene).await;
     }
-}
-
-/// Waits until nothing is left to do, and opens the gates on the way.
-///
-/// # Panics
-/// When that takes longer than [`LIMIT`].
-async fn come_to_rest(session: &Session, model: &ScriptModel) {
-    let at_rest = || async {
-        if !is_at_rest(session).await {
-            return false;
-        }
-        let at_work = |one: &&Member| one.header.team.is_some() && !matches!(one.phase, Phase::Idle(_));
-        let members = session.roster().iter().filter(at_work).count();
-        if members == 0 && session.members_at_work() {
-            return false;
-        }
-        let (jobs, held) = (session.background_jobs().len() + members, model.held());
-        if let Some(gate) = held.first().filter(|_| jobs > 0 && held.len() >= jobs) {
-            model.release(gate);
-        }
-        jobs == 0 && session.questions().is_empty()
-    };
-    eventually("all comes to its end", at_rest).await;
 }
 
 /// What a person does after a crash: resume, or start when nothing was written yet.
@@ -269,9 +324,9 @@ fn is_now_unproven(expected: &str, found: &str) -> bool {
     found.starts_with(MARK) && (before.starts_with(&after) || after.starts_with(&before))
 }
 
-/// The same lines, save that a result may say that its call was under way; where an agent below lost one, that nothing
+/// Where two transcripts differ: nowhere if the lines are the same, save that a result may say that its call was under way; where an agent below lost one, that nothing
 /// proves its pass any more; and that one who was written to is by now at work again.
-fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool) {
+fn difference(expected: &[Line], found: &[Line], lost_below: bool) -> Option<String> {
     // What a lost call did not do, later results may show.
     let mut lost = false;
     // An agent that was taken up before the crash goes on by itself, and not for the call that is made again.
@@ -286,8 +341,21 @@ fn assert_alike(what: &str, expected: &[Line], found: &[Line], lost_below: bool)
         (Line::User(first), Line::User(text)) if goes_on => without_call(first) == without_call(text),
         (expected, found) => expected == found,
     };
-    let same = expected.len() == found.len() && expected.iter().zip(found).all(&mut alike);
-    assert!(same, "{what}:\nexpected {expected:#?}\nfound {found:#?}");
+    let differs = expected.iter().zip(found).position(|pair| !alike(pair));
+    let at = differs.or((expected.len() != found.len()).then(|| expected.len().min(found.len())));
+    let at = at?;
+    let part = |lines: &[Line]| lines.iter().skip(at.saturating_sub(2)).take(5).cloned().collect::<Vec<_>>();
+    Some(format!("line {at}:\nexpected {:#?}\nfound {:#?}", part(expected), part(found)))
+}
+
+/// The members that the main agent has started, those that have left as well, by name.
+fn members(main: &[Arc<Entry>]) -> Vec<(String, AgentId)> {
+    let member = |text: &String| {
+        let (who, _) = text.split_once(") is now a member of the team ")?;
+        let (name, id) = who.split_once(" (")?;
+        Some((name.to_owned(), AgentId::new(id)))
+    };
+    results(main).iter().filter_map(member).collect()
 }
 
 /// Whom a message was sent to, if a result says so.
@@ -313,7 +381,7 @@ pub async fn cancel_sweep(scene: &Scene) {
         say(&session, 0, &scene.prompts[0]).await;
         let mut heard = 0;
         {
-            let mut rest = std::pin::pin!(come_to_rest(&session, &model));
+            let mut rest = std::pin::pin!(come_to_rest(&session, &world, &model, scene));
             loop {
                 tokio::select! {
                     biased;

@@ -88,6 +88,8 @@ impl World {
         world.config.guards = scene.guards;
         world.config.forks.enabled = scene.forks;
         world.config.teams.enabled = scene.teams;
+        world.config.contexts.verify_plan = scene.verify_plan;
+        world.config.leave.asks = !scene.answers.is_empty();
         for (path, content) in &scene.files {
             world.write(path, content);
         }

@@ -52,6 +52,16 @@ scenes! { coordinator }
 scenes! { messages, names }
 // proves: T1, T3, T5, T9, M5, M7, S6, A1
 scenes! { team }
+// proves: S6, S8, M3
+scenes! { team_plans }
+// proves: T1, T9, M3, M5, M7, T6
+scenes! { team_mail }
+// proves: K1, K2, T2, T5, X6
+scenes! { team_tasks }
+// proves: T3, M3, K3, X9, X17
+scenes! { team_ends }
+// proves: S3, S5, X14, X9
+scenes! { team_leave }
 // proves: A9, D2
 scenes! { limited_types }
 

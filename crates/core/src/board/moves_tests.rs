@@ -253,3 +253,19 @@ fn a_task_of_another_programs_file_is_read_and_keeps_what_we_do_not_know() {
     assert_eq!("#12".parse(), Ok(TaskId(12)));
     assert!("x".parse::<TaskId>().is_err());
 }
+
+// proves: K2
+#[test]
+fn who_got_a_task_as_its_next_has_read_it_and_nobody_else_has() {
+    let mut table = Table::default();
+    table.add(&[]).unwrap();
+    let read = table.task(1).rev;
+    table.make(&ann(), &Move::ClaimNext).unwrap();
+    let done = |expect| {
+        let patch = Patch { status: Some(Status::Completed), ..Patch::default() };
+        Move::Update { id: TaskId(1), patch, expect: Some(expect) }
+    };
+    let lead = Who::lead("team-lead");
+    assert!(matches!(decide(&table.0, &done(read), &lead), Err(Refused::Stale { .. })));
+    assert!(decide(&table.0, &done(read), &ann()).is_ok());
+}

@@ -128,6 +128,9 @@ pub enum Kind {
         /// The task that it worked on last.
         #[serde(default, alias = "completedTaskId", skip_serializing_if = "Option::is_none")]
         last_task: Option<String>,
+        /// What the harness says of the run that is over, as of work that was not checked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        remark: Option<String>,
     },
     /// A task was given to the receiver.
     TaskAssignment {
@@ -271,12 +274,20 @@ mod tests {
         assert_eq!(Kind::of_text(r#"{"type":"text"}"#), None);
     }
 
+    // proves: S8, T5
+    #[test]
+    fn what_the_end_of_a_run_remarks_stands_in_the_words_of_an_idle_member() {
+        let kind = json!({"type": "idle_notification", "reason": "available", "remark": "not checked", "summary": "done"});
+        let words = super::super::words(&read(&kind), "ann");
+        assert_eq!(words.as_deref(), Some("available; not checked; last wrote: done"));
+    }
+
     // proves: M3
     #[test]
     fn settings_and_answers_of_the_lead_never_reach_a_model_as_they_are() {
         let update = Kind::TeamPermissionUpdate { paths: Vec::new() };
         assert!(update.is_of_lead() && update.handler() == Handler::Harness);
-        let idle = Kind::IdleNotification { reason: None, summary: None, last_task: None };
+        let idle = Kind::IdleNotification { reason: None, summary: None, last_task: None, remark: None };
         assert!(!idle.is_of_lead() && idle.handler() == Handler::Harness);
         assert_eq!(Kind::Text.handler(), Handler::Model);
     }

@@ -46,11 +46,14 @@ pub fn words(kind: &Kind, from: &str) -> Option<String> {
         Kind::TaskAssignment { task_id, subject, description, .. } => {
             format!("Task {task_id} is yours: {subject}\n{description}").trim_end().to_owned()
         }
-        Kind::IdleNotification { reason, summary, last_task } => {
+        Kind::IdleNotification { reason, summary, last_task, remark } => {
             let mut line = reason.clone().unwrap_or_else(|| "available".to_owned());
+            if let Some(remark) = remark {
+                // Writing to a string can't fail.
+                let _ = write!(line, "; {remark}");
+            }
             for (what, value) in [("last wrote", summary), ("last task", last_task)] {
                 if let Some(value) = value {
-                    // Writing to a string can't fail.
                     let _ = write!(line, "; {what}: {value}");
                 }
             }

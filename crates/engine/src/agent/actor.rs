@@ -143,6 +143,7 @@ impl Actor {
 
     /// Runs until the agent is done (one run), or until the session ends (resident).
     pub(crate) async fn run(mut self) -> Envelope {
+        self.say_idle_again().await;
         loop {
             let envelope = match self.step().await {
                 Ok(Next::Go) => continue,

@@ -11,7 +11,7 @@ use super::actor::{Actor, Halt};
 use super::gate::Ready;
 use super::plan::APPROVAL;
 use crate::supervisor::log;
-use crate::supervisor::team::{self, Seat};
+use crate::supervisor::team::{self, Seat, WentIdle};
 
 impl Actor {
     fn seat(&self) -> Option<std::sync::Arc<Seat>> {
@@ -23,9 +23,9 @@ impl Actor {
         self.seat().filter(|seat| !seat.leads())
     }
 
-    /// Whether it is to end now that its calls are answered.
+    /// Whether it is to end now that its calls are answered. After a crash one may be open.
     pub(super) fn is_leaving_its_team(&self) -> bool {
-        self.members_seat().is_some_and(|seat| seat.is_leaving())
+        self.members_seat().is_some_and(|seat| seat.is_leaving()) && self.transcript().open_calls().is_empty()
     }
 
     /// Whether the last that happened is that its plan went to the lead: it does nothing until something comes.
@@ -48,10 +48,29 @@ impl Actor {
         {
             return;
         }
+        seat.went_idle(&self.shared, self.went_idle()).await;
+    }
+
+    /// Says so where the process before died over it.
+    pub(super) async fn say_idle_again(&self) {
+        let Some(seat) = self.members_seat() else { return };
+        let entries = self.transcript().entries();
+        let turns = |body: &Body| {
+            matches!(body, Body::Closed(_) | Body::Assistant { .. } | Body::User { starts_turn: true, .. })
+        };
+        let last = entries.iter().rev().find(|entry| turns(&entry.body));
+        if last.is_some_and(|entry| matches!(entry.body, Body::Closed(_))) && !seat.is_known_as_idle().await {
+            seat.went_idle(&self.shared, self.went_idle()).await;
+        }
+    }
+
+    fn went_idle(&self) -> WentIdle {
         let reason = team::idle_reason(self.idle(), self.awaits_lead());
-        let end = self.transcript().last_end().filter(|_| reason == "failed");
-        let fault = end.map(|end| end.error.clone().unwrap_or_else(|| end.end_in_words()));
-        seat.went_idle(&self.shared, reason, fault.as_deref(), self.transcript().ends()).await;
+        let last = self.transcript().last_end();
+        let failed = last.filter(|_| reason == "failed");
+        let fault = failed.map(|end| end.error.clone().unwrap_or_else(|| end.end_in_words()));
+        let remark = last.map(|end| end.remarks.join("; ")).filter(|remarks| !remarks.is_empty());
+        WentIdle { reason, fault, remark, runs: self.transcript().ends() }
     }
 
     /// A run of a member is over; that of another agent is logged with the end of its job.
@@ -64,7 +83,7 @@ impl Actor {
     /// A run begins.
     pub(super) async fn say_active(&self) {
         if let Some(seat) = self.members_seat() {
-            seat.went_to_work(&self.shared).await;
+            seat.went_to_work(&self.shared, self.transcript().ends()).await;
         }
     }
 
@@ -86,9 +105,9 @@ impl Actor {
 
     /// Tells the lead's model which members went idle.
     pub(super) async fn tell_of_idle_members(&mut self) -> Result<(), Halt> {
-        match team::idle_due(&self.shared, self.me()) {
-            Some(text) => self.tell(text, Origin::System).await,
-            None => Ok(()),
-        }
+        let Some((seat, idle)) = team::idle_due(&self.shared, self.me()) else { return Ok(()) };
+        self.tell(team::idle_words(&idle), Origin::System).await?;
+        seat.has_told(&idle);
+        Ok(())
     }
 }

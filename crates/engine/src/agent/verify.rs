@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use troupe_core::block::Block;
 use troupe_core::budget::Left;
-use troupe_core::entry::{Body, Entry, Origin};
+use troupe_core::entry::{Body, Entry, Origin, Setting};
 use troupe_core::ids::{CallId, InputId};
+use troupe_core::policy::Mode;
 use troupe_core::prompt::{VERIFY_PLAN, reminder};
 use troupe_core::state::Effect;
 
@@ -39,9 +40,7 @@ impl Actor {
             return None;
         }
         let entries = self.transcript().entries();
-        let approved = |entry: &Arc<Entry>| self.approves(entry);
-        let (at, plan) =
-            entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, approved(entry)?)))?;
+        let (at, plan) = self.last_approval(entries)?;
         let since = &entries[at + 1..];
         let changes = |entry: &Arc<Entry>| match &entry.body {
             Body::Result { effects, .. } => effects.iter().any(|effect| matches!(effect, Effect::Changed(_))),
@@ -54,17 +53,35 @@ impl Actor {
         (since.iter().any(changes) && !since.iter().any(checks)).then_some(plan)
     }
 
+    /// Where the last plan was approved, and by which call it was presented. One that went to a lead is approved where the
+    /// lead's answer ends plan mode.
+    fn last_approval(&self, entries: &[Arc<Entry>]) -> Option<(usize, CallId)> {
+        let (mut last, mut proposed) = (None, None);
+        for (at, entry) in entries.iter().enumerate() {
+            match &entry.body {
+                Body::Result { call, effects, .. }
+                    if effects.iter().any(|effect| matches!(effect, Effect::Proposed(_))) =>
+                {
+                    proposed = Some(call.clone());
+                }
+                Body::Set(Setting::Mode(mode)) if *mode != Mode::Plan => {
+                    last = proposed.take().map(|call| (at, call)).or(last);
+                }
+                _ => last = self.approves(entry).map(|call| (at, call)).or(last),
+            }
+        }
+        last
+    }
+
     /// The call of an entry that says that a plan was approved.
     fn approves(&self, entry: &Entry) -> Option<CallId> {
-        let Body::Result { call, blocks, effects, .. } = &entry.body else { return None };
+        let Body::Result { call, blocks, .. } = &entry.body else { return None };
         let refused = matches!(blocks.first(), Some(Block::ToolResult { is_error: true, .. }));
-        // One that only went to a lead is approved by nobody yet.
-        let proposed = effects.iter().any(|effect| matches!(effect, Effect::Proposed(_)));
         let Body::Assistant { blocks, .. } = &self.transcript().reply_of(call)?.body else { return None };
         let named = blocks.iter().any(
             |block| matches!(block, Block::ToolUse { id, name, .. } if id == call && **name == *APPROVAL),
         );
-        (named && !refused && !proposed).then(|| call.clone())
+        (named && !refused).then(|| call.clone())
     }
 
     /// Whether a call started an agent that checks.

@@ -7,13 +7,17 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::progress::Progress;
 
 use super::{Listed, Session};
-use crate::supervisor::Shared;
+use crate::supervisor::{Shared, team};
 
 impl Session {
-    /// Asks a running job of any agent to end; whether there was one. That the person stopped an agent is durable when
+    /// Asks a running job of any agent, or a member of a team, to end; whether there was one. That the person stopped an agent is durable when
     /// this answers: no later process has it go on.
     pub async fn stop_job(&self, job: &JobId) -> bool {
         let agent = self.shared.row(&AgentId::new(job.as_str())).filter(|row| !row.header.agent.is_main());
+        // A member of a team is no job: it leaves its team.
+        if let Some(member) = agent.as_ref().filter(|row| row.header.team.is_some()) {
+            return team::stop(&self.shared, &member.header.agent).await;
+        }
         let stopped = self.shared.jobs.stop(job);
         if let Some(row) = agent.filter(|_| stopped) {
             Shared::record_stop(&row).await;

@@ -91,13 +91,14 @@ fn what_binds_the_lead_binds_its_members_wherever_they_work_and_whenever_it_came
     assert!(!stage.path("work/sub/by_session").exists(), "what the lead's person denied is denied");
 
     let inboxes = "home/.troupe/teams/blue/inboxes";
-    poll("the lead has read all", LIMIT, || {
+    // That ann is idle counts as read only once the lead's model is told.
+    poll("the lead has taken all", LIMIT, || {
         let mail = stage.read(&format!("{inboxes}/team-lead.jsonl"));
         let last = mail.lines().last().unwrap_or_default();
         let position = stage.read(&format!("{inboxes}/team-lead.position.json"));
         let position: Value = serde_json::from_str(&position).ok()?;
         let tried = last.contains("idle_notification") && last.contains("ann has tried");
-        (tried && position["read"] == mail.lines().count()).then_some(())
+        (tried && position["taken"] == mail.lines().count()).then_some(())
     });
     lead.child.kill().unwrap();
     lead.child.wait().unwrap();

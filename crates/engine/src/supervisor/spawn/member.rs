@@ -30,7 +30,7 @@ use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::team::{
-    CLAIMS, Here, Order, Place, claims, is_unbegun, left, place_outside, session_rules, start_outside,
+    CLAIMS, Here, Order, Place, claims, is_unbegun, leaves, left, place_outside, session_rules, start_outside,
 };
 use crate::supervisor::{Row, Shared, runner};
 use crate::team::TeamError;
@@ -325,10 +325,13 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Me
     actor.tell_faulty_rules();
     actor.tell_what_comes_to_nothing();
     // The answer to a plan that it made before the process ended is an answer to that plan.
-    let plan = row.state().proposed.clone();
+    let plan = row.state().last_plan();
     let claims = claims(member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
-    shared.seats.take(shared, here, place, &agent);
+    let seat = shared.seats.take(shared, here, place, &agent);
+    if leaves(member) {
+        seat.leave();
+    }
     let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
     let shared = Arc::clone(shared);
     let ends = Arc::clone(&shared);

@@ -12,7 +12,7 @@ use troupe_core::ids::{AgentId, InputId};
 use troupe_core::input::{Prompt, When};
 use troupe_core::mail::wrap;
 use troupe_core::policy::Mode;
-use troupe_core::team::{Kind, LEAD, Message, member_id, words};
+use troupe_core::team::{Change, Kind, LEAD, Message, Team, member_id, words};
 
 use super::binding;
 use super::claim;
@@ -22,6 +22,7 @@ use super::seat::{Seat, lock};
 use super::{outside, permission};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
+use crate::team::TeamError;
 use crate::team::mailbox::Waiting;
 use crate::team::reader::Reader;
 
@@ -34,6 +35,8 @@ const MODE_LIMIT: Duration = Duration::from_secs(10);
 enum Handed {
     /// The harness has handled it.
     Handled,
+    /// The harness keeps it until the lead's model is told.
+    Kept(String),
     /// It waits in the inbox.
     Given(InputId),
     /// The inbox takes nothing now.
@@ -59,8 +62,8 @@ async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
             }
         }
     };
-    // What was taken and not marked, in order.
-    let mut taken: VecDeque<(u64, Option<InputId>)> = VecDeque::new();
+    // In order.
+    let mut taken: VecDeque<(u64, Taken)> = VecDeque::new();
     let mut next: Option<Waiting> = None;
     let mut list = seat.here.place.follow_tasks();
     loop {
@@ -69,10 +72,11 @@ async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
             // Rules that the lead had before it wrote hold before this is read.
             binding::follow(shared, seat).await;
             match hand(shared, seat, &message).await {
-                Handed::Handled => taken.push_back((position, None)),
+                Handed::Handled => taken.push_back((position, Taken::Done)),
+                Handed::Kept(id) => taken.push_back((position, Taken::Kept(id))),
                 Handed::Given(id) => {
                     seat.give(&id);
-                    taken.push_back((position, Some(id)));
+                    taken.push_back((position, Taken::Given(id)));
                 }
                 Handed::Later => {
                     next = Some(Waiting { position, message });
@@ -100,14 +104,33 @@ async fn read(shared: &Arc<Shared>, seat: &Arc<Seat>) {
     }
 }
 
+/// What was taken and not marked.
+enum Taken {
+    Done,
+    /// The lead's model is to be told of it.
+    Kept(String),
+    /// The inbox was given it.
+    Given(InputId),
+}
+
 /// Marks what the transcript has, or the harness has handled, as far as nothing before it is open. What could not be
 /// marked is tried again.
-async fn settle(reader: &Reader, seat: &Seat, taken: &mut VecDeque<(u64, Option<InputId>)>) {
-    let is_open = |(_, id): &(u64, Option<InputId>)| id.as_ref().is_some_and(|id| !seat.has_read(id));
+async fn settle(reader: &Reader, seat: &Seat, taken: &mut VecDeque<(u64, Taken)>) {
+    let is_open = |(_, taken): &(u64, Taken)| match taken {
+        Taken::Done => false,
+        Taken::Kept(id) => seat.here.is_to_tell(id),
+        Taken::Given(id) => !seat.has_read(id),
+    };
     let done = taken.iter().position(is_open).unwrap_or(taken.len());
     let Some((position, _)) = done.checked_sub(1).and_then(|last| taken.get(last)) else { return };
     match reader.done(*position).await {
-        Ok(()) => taken.drain(..done).filter_map(|(_, id)| id).for_each(|id| seat.is_marked(&id)),
+        Ok(()) => {
+            for (_, one) in taken.drain(..done) {
+                if let Taken::Given(id) = one {
+                    seat.is_marked(&id);
+                }
+            }
+        }
         Err(error) => {
             tracing::warn!(%error, name = seat.name, "what was read is not marked yet");
         }
@@ -121,8 +144,8 @@ async fn hand(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) -> Hand
     match kind {
         Kind::IdleNotification { .. } if seat.leads() => {
             let said = words(kind, &message.from).unwrap_or_default();
-            seat.here.note_idle(&message.from, said);
-            return Handed::Handled;
+            seat.here.note_idle(&message.from, said, Some(message.id.clone()));
+            return Handed::Kept(message.id.clone());
         }
         Kind::ModeSetRequest { mode } => {
             if let Some(mode) = Mode::parse(mode) {
@@ -213,5 +236,21 @@ pub(super) async fn set_mode(shared: &Shared, seat: &Seat, wanted: Mode) {
     let holds = async { while row.state().mode != mode && changes.changed().await.is_ok() {} };
     if timeout(MODE_LIMIT, holds).await.is_err() {
         tracing::warn!(name = seat.name, mode = mode.as_str(), "a mode was not taken in time");
+        return;
+    }
+    record_mode(seat, mode).await;
+}
+
+/// Writes into the membership which mode a member has by now (T2).
+async fn record_mode(seat: &Seat, mode: Mode) {
+    let decide = |team: Option<&Team>| {
+        let member = team.and_then(|team| team.member(&seat.name));
+        let differs = member.is_some_and(|member| member.mode.as_deref() != Some(mode.as_str()));
+        let fields = [("mode".to_owned(), mode.as_str().into())].into_iter().collect();
+        let change = Change::Altered { name: seat.name.clone(), fields };
+        Ok::<_, TeamError>(if differs { vec![change] } else { Vec::new() })
+    };
+    if let Err(error) = seat.here.place.members.change(decide).await {
+        tracing::warn!(%error, name = seat.name, "a member's mode is not written down");
     }
 }

@@ -33,6 +33,27 @@ const LOOK: Duration = Duration::from_millis(10);
 /// The field of a member that says by when it is to have answered, so that a later process ends it too.
 const ASKED: &str = "shutdownRequest";
 
+/// The field of a member that is to end, whatever process runs it then: it has agreed to, or the person stopped it.
+const LEAVES: &str = "leaves";
+
+/// Whether a member is to end as soon as it runs.
+pub(crate) fn leaves(member: &Member) -> bool {
+    member.other.get(LEAVES) == Some(&Value::Bool(true))
+}
+
+/// Has a member end once its calls are answered; so that it does in a later process too, the membership says so first.
+pub(super) async fn leave(seat: &Seat) {
+    alter(&seat.here, &seat.name, (LEAVES, Value::Bool(true))).await;
+    seat.leave();
+}
+
+/// Ends a member that the person stops; `false` where it has ended.
+pub(crate) async fn stop(shared: &Shared, agent: &AgentId) -> bool {
+    let Some((seat, row)) = shared.seats.of(agent).zip(shared.row(agent)) else { return false };
+    leave(&seat).await;
+    row.inbox.control(Control::Shutdown).await.is_ok()
+}
+
 /// Writes down that a member was asked to shut down, and awaits its end.
 pub(super) async fn ask_to_end(shared: &Arc<Shared>, here: &Arc<Here>, name: &str, request: &str) {
     let limit = shared.config.teams.shutdown;
@@ -51,12 +72,16 @@ pub(super) fn go_on_awaiting(shared: &Arc<Shared>, here: &Arc<Here>, member: &Me
 }
 
 async fn record(here: &Here, name: &str, asked: Value) {
+    alter(here, name, (ASKED, asked)).await;
+}
+
+async fn alter(here: &Here, name: &str, (field, value): (&str, Value)) {
     let decide = |_: Option<&troupe_core::team::Team>| {
-        let fields = [(ASKED.to_owned(), asked.clone())].into_iter().collect();
+        let fields = [(field.to_owned(), value.clone())].into_iter().collect();
         Ok(vec![Change::Altered { name: name.to_owned(), fields }])
     };
     if let Err(error) = here.place.members.change::<TeamError>(decide).await {
-        tracing::warn!(%error, name, "a request to shut down is not written down");
+        tracing::warn!(%error, name, field, "that a member is to end is not written down");
     }
 }
 
@@ -139,7 +164,8 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
         Ok(if there { vec![left] } else { Vec::new() })
     };
     match seat.here.place.members.change::<TeamError>(decide).await {
-        Ok(team) => subscriptions::tell(shared, &seat, team.as_ref(), "has left the team").await,
+        Ok(Some(team)) => subscriptions::tell(shared, &seat, &team, "has left the team", 0).await,
+        Ok(None) => {}
         Err(error) => {
             tracing::warn!(%error, name = seat.name, "that a member has left is not recorded");
         }
@@ -152,7 +178,7 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     if unread > 0 {
         let many = if unread == 1 { "message" } else { "messages" };
         let told = format!("has left the team and did not read {unread} {many}");
-        seat.here.note_idle(&seat.name, told.clone());
+        seat.here.note_idle(&seat.name, told.clone(), None);
         let told = format!("{} {told}", seat.name);
         shared.bus.tell(agent, EventKind::Notice(Notice::Warning(told)));
     }

@@ -366,7 +366,7 @@ async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str) 
         let many = if unread == 1 { "message" } else { "messages" };
         told = format!("{told}, and did not read {unread} {many}");
     }
-    here.note_idle(&member.name, told.clone());
+    here.note_idle(&member.name, told.clone(), None);
     let words = format!("{} {told}", member.name);
     let lead = shared.seats.named(here, LEAD).map(|seat| seat.agent.clone());
     shared.bus.tell(

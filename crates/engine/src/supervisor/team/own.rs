@@ -84,10 +84,13 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
     told.extend(binding::take(shared, &here, &member).await);
     enter(shared, &here, &member.name).await?;
     let main = AgentId::main();
-    let plan = shared.row(&main).and_then(|row| row.state().proposed.clone());
+    let plan = shared.row(&main).and_then(|row| row.state().last_plan());
     let claims = claims(&member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     let seat = shared.seats.take(shared, &here, place, &main);
+    if ends::leaves(&member) {
+        seat.leave();
+    }
     let task = Arc::clone(shared);
     shared.run(async move {
         tokio::select! {

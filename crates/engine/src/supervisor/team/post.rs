@@ -98,7 +98,7 @@ async fn one(shared: &Arc<Shared>, seat: &Arc<Seat>, to: &str, mail: &Mail) -> R
         Kind::ShutdownRequest { request_id, .. } => {
             ends::ask_to_end(shared, &seat.here, to, request_id).await;
         }
-        Kind::ShutdownResponse { approve: true, .. } => seat.leave(),
+        Kind::ShutdownResponse { approve: true, .. } => ends::leave(seat).await,
         _ => {}
     }
     let team = seat.here.name();

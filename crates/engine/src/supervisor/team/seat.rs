@@ -29,7 +29,7 @@ pub(crate) struct Here {
     pub(crate) place: TeamPlace,
     pub(super) mail: Arc<dyn Mailbox>,
     /// What idle members said, until the lead's model is told.
-    idle: Mutex<BTreeMap<String, String>>,
+    idle: Mutex<BTreeMap<String, Said>>,
     /// Messages to seats of this process that are not handed over yet.
     on_the_way: Mutex<HashSet<(String, String)>>,
     /// Members of other processes that have agreed to shut down and are not gone.
@@ -40,6 +40,14 @@ pub(crate) struct Here {
     outside: Mutex<HashMap<String, (bool, u64)>>,
     /// What a member of another process has taken over of its lead's leave.
     pub(super) bound: tokio::sync::Mutex<super::binding::Bound>,
+}
+
+/// What was last said of a member that is idle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Said {
+    pub(crate) words: String,
+    /// The message that it stands in, which counts as unread until the lead's model is told; none where it is no mail.
+    pub(crate) message: Option<String>,
 }
 
 /// An agent's place in a team.
@@ -146,18 +154,31 @@ impl Here {
         self.place.standing(team, member)
     }
 
-    pub(super) fn note_idle(&self, name: &str, words: String) {
-        lock(&self.idle).insert(name.to_owned(), words);
+    pub(super) fn note_idle(&self, name: &str, words: String, message: Option<String>) {
+        lock(&self.idle).insert(name.to_owned(), Said { words, message });
     }
 
     pub(super) fn forget_idle(&self, name: &str) {
         lock(&self.idle).remove(name);
     }
 
-    /// What idle members said since this was last taken; kept where `keep` says, once it was looked at.
-    pub(super) fn take_idle(&self, keep: impl FnOnce() -> bool) -> BTreeMap<String, String> {
-        let mut idle = lock(&self.idle);
-        if idle.is_empty() || keep() { BTreeMap::new() } else { std::mem::take(&mut *idle) }
+    /// What idle members said that nobody was told of yet; nothing of one that `works` now.
+    pub(super) fn idle(&self, works: impl Fn(&str) -> bool) -> BTreeMap<String, Said> {
+        let idle = lock(&self.idle);
+        idle.iter()
+            .filter(|(name, _)| !works(name))
+            .map(|(name, said)| (name.clone(), said.clone()))
+            .collect()
+    }
+
+    /// The lead's model was told this; what was said since stays.
+    pub(super) fn was_told(&self, told: &BTreeMap<String, Said>) {
+        lock(&self.idle).retain(|name, said| told.get(name) != Some(said));
+    }
+
+    /// Whether what a message said of an idle member is yet to be told.
+    pub(super) fn is_to_tell(&self, message: &str) -> bool {
+        lock(&self.idle).values().any(|said| said.message.as_deref() == Some(message))
     }
 
     pub(super) fn sent(&self, to: &str, id: &str) {
@@ -263,7 +284,7 @@ impl Seat {
     }
 
     /// It is to end once its calls are answered.
-    pub(super) fn leave(&self) {
+    pub(crate) fn leave(&self) {
         self.leaves.store(true, Ordering::Relaxed);
     }
 
@@ -358,11 +379,20 @@ pub(super) fn is_at_work(phase: Phase) -> bool {
 impl Shared {
     /// Whether a member of a team works in this process, or mail of one is on its way: the main agent may yet hear.
     pub(crate) fn members_at_work(&self) -> bool {
+        self.members_are_telling()
+            || self.seats.all().iter().any(|seat| {
+                let row = self.row(&seat.agent).filter(|_| !seat.leads());
+                row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
+                    || (seat.leads() && seat.here.any_outside_works())
+            })
+    }
+
+    /// Whether mail is on its way to a seat of this process, or a member has ended whose seat is not free: what it leaves is
+    /// yet to be told.
+    pub(crate) fn members_are_telling(&self) -> bool {
         self.seats.all().iter().any(|seat| {
-            let row = self.row(&seat.agent).filter(|_| !seat.leads());
-            row.is_some_and(|row| is_at_work(row.phase()) || !row.inbox.list().is_empty())
-                || !lock(&seat.here.on_the_way).is_empty()
-                || (seat.leads() && seat.here.any_outside_works())
+            let has_ended = !seat.leads() && self.row(&seat.agent).is_none();
+            has_ended || !lock(&seat.here.on_the_way).is_empty()
         })
     }
 }

@@ -3,21 +3,20 @@
 
 use std::sync::Arc;
 
-use troupe_core::team::{Kind, Message, Team};
+use troupe_core::team::{Kind, Message, Team, slug};
 
 use super::post::post;
 use super::seat::Seat;
 use crate::clock::iso;
 use crate::supervisor::Shared;
 
-/// Tells of a member what became of it, as `is idle`.
-pub(super) async fn tell(shared: &Arc<Shared>, seat: &Seat, team: Option<&Team>, what: &str) {
+/// Tells of a member what became of it, as `is idle`, after so many runs: said again, it is the same message.
+pub(super) async fn tell(shared: &Arc<Shared>, seat: &Seat, team: &Team, what: &str, runs: u32) {
     let word = format!("member:{}", seat.name);
-    let members = team.map(|team| team.members.as_slice()).unwrap_or_default();
-    for to in members.iter().filter(|one| one.name != seat.name && one.subscriptions.contains(&word)) {
+    for to in team.members.iter().filter(|one| one.name != seat.name && one.subscriptions.contains(&word)) {
         let text = format!("{} {what}.", seat.name);
         let message = Message {
-            id: shared.parts.clock.uuid(),
+            id: format!("state-{}-{runs}-{}", seat.name, slug(what)),
             from: seat.name.clone(),
             to: to.name.clone(),
             summary: Some(text.clone()),
