@@ -4,6 +4,8 @@
 
 #[path = "file_tools/agent.rs"]
 mod agent;
+#[path = "file_tools/conflicts.rs"]
+mod conflicts;
 #[path = "file_tools/formats.rs"]
 mod formats;
 

@@ -19,7 +19,7 @@ use super::open::{OpenFault, open};
 use super::patch::patch;
 use super::record::{Unseen, may_edit, part_after};
 use super::replace::{Before, exclusive, replace, target};
-use super::{blocking, path, shape};
+use super::{blocking, conflict, path, shape, versions};
 
 /// The tool.
 pub struct Edit(ToolSpec);
@@ -122,9 +122,11 @@ fn edit_file(
         edit(&before, &input.old_string, &input.new_string, input.replace_all).map_err(|fault| {
             let again = match &fault {
                 EditFault::NotFound { .. } | EditFault::Ambiguous { .. } if stale => {
-                    "\nThe file was changed on disk since you read it: Read it again."
+                    let had = versions::version(&seen.hash);
+                    let versions = conflict::of_edit(had.as_deref(), &before, &input.old_string);
+                    format!("\nThe file was changed on disk since you read it: Read it again.{versions}")
                 }
-                _ => "",
+                _ => String::new(),
             };
             format!("{name}: {fault}{again}")
         })?;
@@ -142,6 +144,8 @@ fn edit_file(
              again before you rely on other parts of it.",
         );
     }
+    let hash = hash(&after);
+    versions::keep(&hash, &after);
     let (old_text, new_text) = (shape::text(&before), shape::text(&after));
     let output = ToolOutput::text(text)
         .with_data(json!({
@@ -159,8 +163,7 @@ fn edit_file(
         return Ok(output);
     }
     let part = part_after(&seen.part, old_text.as_bytes(), new_text.as_bytes());
-    Ok(output
-        .with_effect(Effect::Saw(path.clone(), Seen { mtime: mtime(&written), hash: hash(&after), part })))
+    Ok(output.with_effect(Effect::Saw(path.clone(), Seen { mtime: mtime(&written), hash, part })))
 }
 
 fn create(
@@ -172,6 +175,7 @@ fn create(
     let after = input.new_string.as_bytes();
     let written = replace(target, after, None, cancel).map_err(|fault| fault.to_string())?;
     let seen = Seen { mtime: mtime(&written), hash: hash(after), part: Part::Whole };
+    versions::keep(&seen.hash, after);
     Ok(ToolOutput::text(format!("Created {}.", path.display()))
         .with_data(json!({
             "filePath": path,

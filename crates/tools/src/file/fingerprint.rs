@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use troupe_core::state::{Effect, Part, Seen};
 
 use super::open::open;
+use super::versions;
 
 /// The largest file, in bytes, whose content is read whole. Above it the hash is made of size and
 /// modification time, and the file is not edited.
@@ -59,6 +60,14 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 /// It reads the file, so large ones cost time.
 pub fn saw(path: &Path, part: Part) -> Option<Effect> {
     let (mut file, meta) = open(path, path).ok()?;
-    let hash = hash_file(&mut file, &meta).ok()?;
+    let hash = if meta.len() <= versions::MOST as u64 {
+        let mut bytes = Vec::new();
+        (&mut file).take(WHOLE).read_to_end(&mut bytes).ok()?;
+        let hash = hash(&bytes);
+        versions::keep(&hash, &bytes);
+        hash
+    } else {
+        hash_file(&mut file, &meta).ok()?
+    };
     Some(Effect::Saw(path.to_owned(), Seen { mtime: mtime(&meta), hash, part }))
 }

@@ -2,7 +2,7 @@
 //!
 //! What a tool decides is apart from what it does to the disk. The first is pure: [`path`] (what a path
 //! means), [`edit_text`] (the replacement), [`record`] (what must have been read before), [`encoding`],
-//! [`patch`], [`notebook`], [`scan`]. The second is [`open`] (never blocks, regular files only) and
+//! [`patch`], [`notebook`], [`scan`], and what is shown of a conflict. The second is [`open`] (never blocks, regular files only) and
 //! [`replace`] (all or nothing).
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use troupe_core::ports::tool::Tool;
 
 mod blocking;
+mod conflict;
 mod edit;
 pub mod edit_hint;
 pub mod edit_text;
@@ -29,6 +30,7 @@ pub mod record;
 pub mod replace;
 pub mod scan;
 mod shape;
+mod versions;
 mod write;
 
 pub use edit::Edit;

@@ -14,6 +14,7 @@ use troupe_core::state::{Effect, Part, Seen};
 use super::encoding::{Encoding, decode, marked};
 use super::fingerprint::{WHOLE, hash, hex, mtime, stamp};
 use super::scan::{Scan, Window, scan};
+use super::versions;
 
 /// Lines that are shown unless a limit is given.
 pub(super) const LINES: u64 = 2000;
@@ -109,17 +110,29 @@ impl TextRead<'_> {
             }
             let decoded = decode(&bytes).map_err(|fault| format!("{}: {fault}", self.path.display()))?;
             let scan = scan(Cursor::new(&decoded.text), window, false, cancel, |_| ()).map_err(failed)?;
-            return Ok((scan, hash(&bytes)));
+            let hash = hash(&bytes);
+            versions::keep(&hash, &bytes);
+            return Ok((scan, hash));
         }
         let mut hasher = Sha256::new();
+        let mut kept = (self.meta.len() <= versions::MOST as u64).then(Vec::new);
         let text = Cursor::new(&self.head).chain(&self.file);
         let scan = scan(text, window, large, cancel, |chunk| {
             if !large {
                 hasher.update(chunk);
             }
+            // A file that grows meanwhile is not gathered without end.
+            if let Some(bytes) = kept.take_if(|bytes| bytes.len() + chunk.len() > versions::MOST) {
+                drop(bytes);
+            } else if let Some(bytes) = &mut kept {
+                bytes.extend_from_slice(chunk);
+            }
         })
         .map_err(failed)?;
         let hash = if large { stamp(self.meta) } else { hex(hasher.finalize().as_slice()) };
+        if let Some(bytes) = kept {
+            versions::keep(&hash, &bytes);
+        }
         Ok((scan, hash))
     }
 }

@@ -17,7 +17,7 @@ use super::open::{OpenFault, open};
 use super::patch::patch;
 use super::record::{Unseen, may_overwrite};
 use super::replace::{Before, exclusive, replace, target};
-use super::{blocking, path, shape};
+use super::{blocking, conflict, path, shape, versions};
 
 /// The tool.
 pub struct Write(ToolSpec);
@@ -97,7 +97,6 @@ fn write_file(
         Ok((mut file, meta)) => {
             let seen = seen.ok_or_else(|| Unseen::Never(name.to_string()).to_string())?;
             let hash = hash_file(&mut file, &meta).map_err(failed)?;
-            may_overwrite(&path, Some(seen), &hash).map_err(|fault| fault.to_string())?;
             let mut old = None;
             if meta.len() <= WHOLE {
                 file.rewind().map_err(failed)?;
@@ -105,6 +104,13 @@ fn write_file(
                 file.take(WHOLE).read_to_end(&mut bytes).map_err(failed)?;
                 old = Some(bytes);
             }
+            may_overwrite(&path, Some(seen), &hash).map_err(|fault| match (&fault, &old) {
+                (Unseen::Stale(_), Some(now)) => {
+                    let had = versions::version(&seen.hash);
+                    format!("{fault}{}", conflict::of_write(had.as_deref(), now, content))
+                }
+                _ => fault.to_string(),
+            })?;
             let written =
                 replace(&target, content.as_bytes(), Some(Before::new(&meta, old.as_deref())), cancel)
                     .map_err(|fault| fault.to_string())?;
@@ -125,6 +131,7 @@ fn write_file(
         _ => format!("Overwrote {name} ({lines} lines)."),
     };
     let seen = Seen { mtime: mtime(&written), hash: hash(content.as_bytes()), part: Part::Whole };
+    versions::keep(&seen.hash, content.as_bytes());
     Ok(ToolOutput::text(text)
         .with_data(json!({
             "type": kind,
