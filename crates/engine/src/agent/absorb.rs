@@ -69,6 +69,12 @@ impl Actor {
         left.reached().filter(|_| !self.row.header.resident)
     }
 
+    /// Whether something waits that it has not read. Mail that a process before had read, and died before it was marked, comes
+    /// again and begins nothing.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.drain.inbox.list().iter().any(|prompt| !self.transcript().has_read(&prompt.id))
+    }
+
     /// Whether something waits that begins a turn and could be read now.
     pub(super) fn is_asked(&self) -> bool {
         self.transcript().open_calls().is_empty()

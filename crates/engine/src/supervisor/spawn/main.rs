@@ -156,7 +156,7 @@ pub(crate) async fn open_main(
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
     let before_revived = revived.before();
     revived.begin(shared).await;
-    let pending = unfinished || !actor.row().inbox.list().is_empty();
+    let pending = unfinished || actor.has_unread();
     if unfinished {
         // Its end is told, also when all that is left is to answer what was under way.
         actor.begin_run();

@@ -239,7 +239,7 @@ pub(crate) async fn reopen_member(
     let unfinished = !matches!(step, Step::Yield(_) | Step::Done | Step::Wait);
     let last = actor.transcript().last_end().map(|end| end.reason.clone());
     let state = match last {
-        _ if unfinished || !actor.row().inbox.list().is_empty() => Reopened::Unfinished,
+        _ if unfinished || actor.has_unread() => Reopened::Unfinished,
         Some(EndReason::Done) if actor.transcript().state().proposed.is_none() => Reopened::Done,
         _ => Reopened::Waits,
     };
