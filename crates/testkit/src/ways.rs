@@ -92,11 +92,9 @@ async fn standing(scene: &Scene, world: &World) -> String {
 /// Plays the scene as a child of a stub: the same calls, results and texts as straight.
 ///
 /// # Panics
-/// When they differ.
+/// When they differ, or where no child can play it.
 pub async fn as_child(scene: &Scene) {
-    if scene.only_main || scene.prompts.len() > 1 {
-        return;
-    }
+    assert!(!scene.only_main && scene.prompts.len() == 1, "{}: no child can play it", scene.name);
     let (mut main, _) = World::of(scene);
     // What no child has; an error that lists the tools would tell it apart.
     main.config.pool.without = FOR_MAIN.map(str::to_owned).to_vec();

@@ -1,4 +1,4 @@
-//! Every scene, in four ways.
+//! Every scene, in four ways; a coordinator, the lead of a team and one that is prompted twice are never children.
 
 use troupe_testkit::{Scene, ways};
 
@@ -18,11 +18,6 @@ macro_rules! scenes {
             }
 
             #[tokio::test]
-            async fn as_a_child() {
-                ways::as_child(&scene(stringify!($name))).await;
-            }
-
-            #[tokio::test]
             async fn with_a_crash_after_each_append() {
                 ways::crash_sweep(&scene(stringify!($name))).await;
             }
@@ -33,6 +28,25 @@ macro_rules! scenes {
             }
         }
     )+};
+}
+
+/// Those whose main agent does what any agent may, at one prompt.
+mod as_a_child {
+    use super::{scene, ways};
+
+    macro_rules! children {
+        ($($name:ident),+ $(,)?) => {$(
+            #[tokio::test]
+            async fn $name() {
+                ways::as_child(&scene(stringify!($name))).await;
+            }
+        )+};
+    }
+
+    // proves: E1, E2, A3, A4, A6, A8, A9, C2, C6, C8, D2, D9, D10, S1, X4, X7, F005, F009, F014, F182
+    children! {
+        auto, bad_calls, circle, fast_agents, fix_a_bug, forks, limited_types, look_only, plan_by_agents, two_agents, verdict, wordless
+    }
 }
 
 // proves: E1, E2, E3, E7, A4, A6, A8
@@ -76,12 +90,6 @@ mod circle {
     #[tokio::test]
     async fn straight() {
         insta::assert_snapshot!("circle", ways::straight(&scene("circle")).await);
-    }
-
-    // proves: F005, X7
-    #[tokio::test]
-    async fn as_a_child() {
-        ways::as_child(&scene("circle")).await;
     }
 
     // proves: F005
