@@ -4,6 +4,8 @@
 mod run;
 pub mod snapshot;
 mod status;
+#[cfg(test)]
+mod test_world;
 
 pub use run::{Git, GitError};
 pub use snapshot::{Camera, Snapshot};

@@ -6,57 +6,16 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use super::super::test_world::World;
 use super::*;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
-struct World {
-    _folder: tempfile::TempDir,
-    base: PathBuf,
-    env: Env,
-}
-
 impl World {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        fs::create_dir_all(base.join("home")).unwrap();
-        fs::create_dir_all(base.join("repo")).unwrap();
-        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
-        let home = base.join("home");
-        let vars = [("PATH".to_owned(), path), ("HOME".to_owned(), home.display().to_string())].into();
-        let env = Env { vars, cwd: base.join("repo"), home: Some(home) };
-        Self { _folder: folder, base, env }
-    }
-
-    /// Plain git, for the test's own use: with its filters, before they are planted.
-    fn setup(&self, arguments: &[&str]) {
-        let output = Command::new("git")
-            .args(["-c", "user.name=A", "-c", "user.email=a@b"])
-            .args(arguments)
-            .current_dir(self.base.join("repo"))
-            .env_clear()
-            .envs(&self.env.vars)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{arguments:?}: {output:?}");
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.base.join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, text).unwrap();
-        path
-    }
-
     fn program(&self, name: &str, text: &str) -> PathBuf {
         let path = self.file(name, text);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         path
-    }
-
-    fn git(&self) -> Git {
-        Git::of(&Places::of(&self.env), &self.env).unwrap()
     }
 
     /// A repository that has planted the same program wherever git can be told of one.
@@ -89,7 +48,7 @@ impl World {
         let path = self.base.join("repo/.git/config");
         let kept = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{kept}{config}")).unwrap();
-        self.file("repo/more", &format!("[filter \"also\"]\nprocess = {evil}\n[core]\nfsmonitor = {evil}\n"));
+        self.file("repo/more", format!("[filter \"also\"]\nprocess = {evil}\n[core]\nfsmonitor = {evil}\n"));
         let nested = self.base.join("repo/sub/.git/config");
         let kept = fs::read_to_string(&nested).unwrap();
         fs::write(&nested, format!("{kept}[core]\nfsmonitor = {evil}\n")).unwrap();
@@ -143,7 +102,7 @@ fn a_filter_whose_name_would_be_read_otherwise_is_refused() {
     let world = World::new();
     world.setup(&["init", "-q"]);
     for name in ["a=b", "a\\nb"] {
-        world.file("repo/.git/config", &format!("[filter \"{name}\"]\nclean = x\n"));
+        world.file("repo/.git/config", format!("[filter \"{name}\"]\nclean = x\n"));
         let made = Git::of(&Places::of(&world.env), &world.env);
         let runs = made.is_ok_and(|git| git.filters.iter().any(|filter| filter.contains('=')));
         assert!(!runs, "{name}");

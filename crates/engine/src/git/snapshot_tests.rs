@@ -5,64 +5,29 @@
 use std::collections::BTreeMap;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::process::Command;
 
+use super::super::test_world::World;
 use super::*;
-use crate::load::{Env, Places};
-
-struct World {
-    _folder: TempDir,
-    base: PathBuf,
-    env: Env,
-}
 
 impl World {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let base = folder.path().canonicalize().unwrap();
-        let (home, repo) = (base.join("home"), base.join("repo"));
-        fs::create_dir_all(&home).unwrap();
-        fs::create_dir_all(&repo).unwrap();
-        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
-        let vars = [("PATH".to_owned(), path), ("HOME".to_owned(), home.display().to_string())].into();
-        let world = Self { _folder: folder, base, env: Env { vars, cwd: repo, home: Some(home) } };
-        world.git(&["init", "-q", "-b", "main"]);
+    /// With an empty repository.
+    fn with_repository() -> Self {
+        let world = Self::new();
+        world.setup(&["init", "-q", "-b", "main"]);
         world
     }
 
-    /// Plain git, as a person calls it.
-    fn try_git(&self, arguments: &[&str]) -> (bool, Vec<u8>) {
-        let output = Command::new("git")
-            .args(["-c", "user.name=A", "-c", "user.email=a@b"])
-            .args(arguments)
-            .current_dir(self.base.join("repo"))
-            .env_clear()
-            .envs(&self.env.vars)
-            .output()
-            .unwrap();
-        (output.status.success(), output.stdout)
-    }
-
-    fn git(&self, arguments: &[&str]) -> Vec<u8> {
-        let (is_fine, said) = self.try_git(arguments);
-        assert!(is_fine, "{arguments:?}");
-        said
-    }
-
-    fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.base.join("repo").join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, bytes).unwrap();
-        path
+    fn put(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+        self.file(Path::new("repo").join(name), bytes)
     }
 
     fn camera(&self, remembered: Option<PathBuf>) -> Camera {
-        Camera::new(&Git::of(&Places::of(&self.env), &self.env).unwrap(), remembered).unwrap()
+        Camera::new(&self.git(), remembered).unwrap()
     }
 
     /// What a tree holds, by name: mode and content.
     fn tree(&self, tree: &str) -> BTreeMap<Vec<u8>, (String, Vec<u8>)> {
-        let listed = self.git(&["ls-tree", "-r", "-z", tree]);
+        let listed = self.setup(&["ls-tree", "-r", "-z", tree]);
         let entries = listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
         let read = |entry: &[u8]| {
             let at = entry.iter().position(|byte| *byte == b'\t').unwrap();
@@ -70,7 +35,7 @@ impl World {
             let mut words = head.split(' ');
             let (mode, kind, id) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
             let bytes =
-                if kind == "blob" { self.git(&["cat-file", "blob", id]) } else { id.as_bytes().to_vec() };
+                if kind == "blob" { self.setup(&["cat-file", "blob", id]) } else { id.as_bytes().to_vec() };
             (entry[at + 1..].to_vec(), (mode.to_owned(), bytes))
         };
         entries.map(read).collect()
@@ -79,24 +44,28 @@ impl World {
     /// All that a look must not change.
     fn outside(&self) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
         let index = fs::read(self.base.join("repo/.git/index")).unwrap_or_default();
-        (index, self.git(&["for-each-ref", "refs/heads", "refs/stash"]), self.git(&["status", "--porcelain"]))
+        (
+            index,
+            self.setup(&["for-each-ref", "refs/heads", "refs/stash"]),
+            self.setup(&["status", "--porcelain"]),
+        )
     }
 }
 
 // proves: W3
 #[test]
 fn each_file_is_kept_byte_for_byte_whatever_is_configured() {
-    let world = World::new();
-    world.git(&["config", "core.autocrlf", "true"]);
-    world.git(&["config", "filter.lfs.clean", "false"]);
-    world.file(".gitattributes", "*.txt text eol=crlf\n*.big filter=lfs\n*.id ident\n");
-    world.file(".git/info/attributes", "*.dat text\n");
-    world.file(".gitignore", "*.o\nkept\n");
-    world.file(".git/info/exclude", "private\n");
-    world.file("kept", "tracked and ignored\n");
-    world.file("old.txt", "one\ntwo\n");
-    world.git(&["add", "-f", "kept", "old.txt", ".gitattributes", ".gitignore"]);
-    world.git(&["commit", "-qm", "First"]);
+    let world = World::with_repository();
+    world.setup(&["config", "core.autocrlf", "true"]);
+    world.setup(&["config", "filter.lfs.clean", "false"]);
+    world.put(".gitattributes", "*.txt text eol=crlf\n*.big filter=lfs\n*.id ident\n");
+    world.put(".git/info/attributes", "*.dat text\n");
+    world.put(".gitignore", "*.o\nkept\n");
+    world.put(".git/info/exclude", "private\n");
+    world.put("kept", "tracked and ignored\n");
+    world.put("old.txt", "one\ntwo\n");
+    world.setup(&["add", "-f", "kept", "old.txt", ".gitattributes", ".gitignore"]);
+    world.setup(&["commit", "-qm", "First"]);
     let odd = std::ffi::OsString::from_vec(b"n\xffme\nwith \"quotes\"".to_vec());
     let files: Vec<(&[u8], &[u8])> = vec![
         (b"kept", b"tracked, ignored and changed\n"),
@@ -109,13 +78,13 @@ fn each_file_is_kept_byte_for_byte_whatever_is_configured() {
         (odd.as_bytes(), b"odd"),
     ];
     for (name, bytes) in &files {
-        world.file(OsStr::from_bytes(name), bytes);
+        world.put(OsStr::from_bytes(name), bytes);
     }
-    let program = world.file("run.sh", "#!/bin/sh\n");
+    let program = world.put("run.sh", "#!/bin/sh\n");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     symlink("../nowhere", world.base.join("repo/link")).unwrap();
     for ignored in ["a.o", "private"] {
-        world.file(ignored, "not kept");
+        world.put(ignored, "not kept");
     }
     let before = world.outside();
     let remembered = world.base.join("index");
@@ -135,11 +104,11 @@ fn each_file_is_kept_byte_for_byte_whatever_is_configured() {
         assert_eq!(world.tree(&snapshot.tree), wanted, "round {round}");
         assert_eq!(snapshot.missing, Vec::<String>::new());
         assert_eq!(world.outside(), before);
-        let parents = world.git(&["rev-parse", &format!("{}^@", snapshot.commit)]);
+        let parents = world.setup(&["rev-parse", &format!("{}^@", snapshot.commit)]);
         assert!(parents.starts_with(snapshot.head.unwrap().as_bytes()));
     }
     // What changes between two looks without a change of its length is seen.
-    world.file("a.dat", "z\r\ny\n");
+    world.put("a.dat", "z\r\ny\n");
     let snapshot = world.camera(Some(remembered)).take("again").unwrap();
     assert_eq!(world.tree(&snapshot.tree)[&b"a.dat"[..]].1, b"z\r\ny\n");
 }
@@ -147,14 +116,14 @@ fn each_file_is_kept_byte_for_byte_whatever_is_configured() {
 // proves: W3
 #[test]
 fn what_is_staged_is_kept_beside_what_lies_there() {
-    let world = World::new();
-    world.file("a", "committed");
-    world.git(&["add", "a"]);
-    world.git(&["commit", "-qm", "First"]);
-    world.file("a", "staged");
-    world.file("gone", "staged and removed");
-    world.git(&["add", "-A"]);
-    world.file("a", "unstaged");
+    let world = World::with_repository();
+    world.put("a", "committed");
+    world.setup(&["add", "a"]);
+    world.setup(&["commit", "-qm", "First"]);
+    world.put("a", "staged");
+    world.put("gone", "staged and removed");
+    world.setup(&["add", "-A"]);
+    world.put("a", "unstaged");
     fs::remove_file(world.base.join("repo/gone")).unwrap();
     let snapshot = world.camera(None).take("for a test").unwrap();
     assert_eq!(world.tree(&snapshot.tree)[&b"a"[..]].1, b"unstaged");
@@ -166,17 +135,17 @@ fn what_is_staged_is_kept_beside_what_lies_there() {
 // proves: W3
 #[test]
 fn each_side_of_a_conflict_is_kept() {
-    let world = World::new();
-    world.file("a", "base");
-    world.git(&["add", "a"]);
-    world.git(&["commit", "-qm", "First"]);
-    world.git(&["checkout", "-qb", "other"]);
-    world.file("a", "theirs");
-    world.git(&["commit", "-qam", "Theirs"]);
-    world.git(&["checkout", "-q", "main"]);
-    world.file("a", "ours");
-    world.git(&["commit", "-qam", "Ours"]);
-    assert!(!world.try_git(&["merge", "other"]).0);
+    let world = World::with_repository();
+    world.put("a", "base");
+    world.setup(&["add", "a"]);
+    world.setup(&["commit", "-qm", "First"]);
+    world.setup(&["checkout", "-qb", "other"]);
+    world.put("a", "theirs");
+    world.setup(&["commit", "-qam", "Theirs"]);
+    world.setup(&["checkout", "-q", "main"]);
+    world.put("a", "ours");
+    world.setup(&["commit", "-qam", "Ours"]);
+    assert!(!world.try_setup(&["merge", "other"]).0);
     let snapshot = world.camera(None).take("for a test").unwrap();
     let index = world.tree(&snapshot.index);
     let side = |n: char| String::from_utf8(index[format!("a~{n}").as_bytes()].1.clone()).unwrap();
@@ -187,12 +156,12 @@ fn each_side_of_a_conflict_is_kept() {
 // proves: W5
 #[test]
 fn a_repository_without_a_commit_and_one_in_another_are_kept_as_far_as_they_can_be() {
-    let world = World::new();
-    world.file("a", "one");
+    let world = World::with_repository();
+    world.put("a", "one");
     let snapshot = world.camera(None).take("for a test").unwrap();
     assert_eq!((snapshot.head, &*world.tree(&snapshot.tree)[&b"a"[..]].1), (None, &b"one"[..]));
-    world.git(&["init", "-q", "inner"]);
-    world.file("inner/file", "in a repository without a commit");
+    world.setup(&["init", "-q", "inner"]);
+    world.put("inner/file", "in a repository without a commit");
     let snapshot = world.camera(None).take("for a test").unwrap();
     assert!(world.tree(&snapshot.tree).contains_key(&b"a"[..]));
     assert_eq!(snapshot.missing.len(), 1, "it is said: {:?}", snapshot.missing);
