@@ -26,8 +26,13 @@ pub(crate) fn link(target: &Path, path: &Path) -> io::Result<()> {
 /// Writes a file, 0600, with its folder: under a random name first, so that nobody reads half of it and no link
 /// that was laid is followed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    folder(path.parent().unwrap_or(Path::new("/")))?;
+    write_there(path, bytes)
+}
+
+/// The same where its folder is: one that somebody removed meanwhile is not made anew.
+pub(crate) fn write_there(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("/"));
-    folder(parent)?;
     let beside = parent.join(format!("{}.part", uuid::Uuid::new_v4().simple()));
     let written = OpenOptions::new()
         .write(true)

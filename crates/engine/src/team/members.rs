@@ -106,7 +106,8 @@ impl Membership {
                 return false;
             }
             let shown = serde_json::to_vec_pretty(&kept.team).map_err(std::io::Error::other);
-            if let Err(error) = shown.and_then(|bytes| private::write(&self.view, &bytes)) {
+            // The view of a team that was removed just now would be taken for a team of another program.
+            if let Err(error) = shown.and_then(|bytes| private::write_there(&self.view, &bytes)) {
                 tracing::warn!(file = %self.view.display(), %error, "a team's view was not written");
                 return false;
             }

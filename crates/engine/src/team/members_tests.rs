@@ -92,6 +92,26 @@ async fn the_view_has_what_another_process_changed_while_it_was_written() {
     assert_eq!(view.names(), ["team-lead", "ours", "theirs"]);
 }
 
+// proves: T3, T7
+#[tokio::test]
+async fn a_team_that_is_removed_before_its_view_is_written_stays_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let teams = Teams::new(home.path().to_owned());
+    let place = teams.place("blue").unwrap();
+    place.members.change::<TeamError>(|_| Ok(vec![made()])).await.unwrap();
+    let folder = place.folder.clone();
+    let other = move || -> BoxFuture<'static, ()> {
+        let folder = folder.clone();
+        Box::pin(async move { std::fs::remove_dir_all(folder).unwrap() })
+    };
+    let journal = Meanwhile { journal: teams.journal(), reads: 0.into(), other };
+    let key = Key::new("teams/blue/members").unwrap();
+    let ours = Membership::new(Arc::new(journal), key, place.folder.join("config.json"));
+    ours.change::<TeamError>(|_| Ok(vec![joined("ours")])).await.unwrap();
+    assert!(!place.folder.exists(), "else it would be a team of another program");
+    assert_eq!(place.members.load().await.unwrap(), None);
+}
+
 // proves: T2, F046
 #[tokio::test]
 async fn a_journal_that_begins_anew_adds_up_from_its_beginning() {

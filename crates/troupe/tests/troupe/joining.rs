@@ -15,7 +15,8 @@ const LEAD: &str = "agent main\n\
      reply \"sent\"\n\
      reply\n  expect \"it is blue\"\n  text \"heard\"\n";
 const EVE: &str = "agent main\n\
-     reply\n  expect \"paint it\"\n  call SendMessage to=team-lead message=\"it is blue\" summary=done\n\
+     reply\n  expect \"paint it\"\n  call Bash command=\"cat go_on\"\n\
+     reply\n  call SendMessage to=team-lead message=\"it is blue\" summary=done\n\
      reply \"told\"\n";
 
 fn scripted(stage: &Stage, name: &str, script: &str) -> Command {
@@ -67,6 +68,8 @@ fn a_session_joins_a_team_works_in_it_and_can_not_join_one_that_is_not_there() {
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert!(refused.err.contains("no team `red`") && refused.err.contains("blue"), "{refused:?}");
 
+    let goes_on = stage.path("work/go_on");
+    assert!(Command::new("mkfifo").arg(&goes_on).status().unwrap().success());
     let eve = scripted(&stage, "eve.script", EVE).arg("--agent-id=eve@blue").spawn().unwrap();
     poll("eve is a member", LIMIT, || {
         (member(&stage, "eve")["state"] != "gone")
@@ -74,8 +77,10 @@ fn a_session_joins_a_team_works_in_it_and_can_not_join_one_that_is_not_there() {
             .filter(|()| member(&stage, "eve").is_object())
     });
     say(&mut lead, "write to her");
-    // Her answer may come before the turn is over, and is read in it then.
-    while result(&mut output) != "heard" {}
+    assert_eq!(result(&mut output), "sent");
+    // Before that, her answer would be read in the same turn, which says nothing of it.
+    std::fs::write(&goes_on, "").unwrap();
+    assert_eq!(result(&mut output), "heard");
 
     // The team goes with its lead, and she leaves.
     drop(lead.stdin.take());
@@ -84,6 +89,6 @@ fn a_session_joins_a_team_works_in_it_and_can_not_join_one_that_is_not_there() {
     assert!(lead.wait().unwrap().success());
     let eve = ended(eve.wait_with_output().unwrap());
     assert_eq!(eve.code, Some(0), "{eve:?}");
-    assert!(eve.out.contains("told"), "{eve:?}");
+    assert!(eve.out.contains("Message to team-lead"), "{eve:?}");
     assert_eq!(stage.survivors(), Vec::<u32>::new());
 }
