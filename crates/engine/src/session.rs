@@ -3,6 +3,7 @@
 mod gate;
 mod jobs;
 mod opening;
+mod parts;
 mod steering;
 mod tasks;
 
@@ -18,10 +19,7 @@ use troupe_core::event::Phase;
 use troupe_core::ids::{AgentId, QuestionId, SessionId};
 use troupe_core::input::{Input, Prompt};
 use troupe_core::policy::{Answer, Mode, Question, Rules, Update};
-use troupe_core::ports::clock::Clock;
-use troupe_core::ports::journal::Journal;
-use troupe_core::ports::model::{Model, UnknownModel};
-use troupe_core::ports::tool::Tool;
+use troupe_core::ports::model::UnknownModel;
 use troupe_core::prompt::Instructions;
 
 pub use crate::contexts::{Contexts, ListedIn};
@@ -29,10 +27,10 @@ pub use crate::definitions::{Definitions, GiveDefinitions, ReadCatalogue};
 pub use crate::models::Models;
 pub use crate::peers::Peering;
 pub use gate::Gate;
+pub use parts::Parts;
 
 use crate::bus::Subscription;
 pub use crate::caching::{Caching, Forks};
-use crate::export::Export;
 use crate::git::Gathering;
 use crate::guards::Guards;
 use crate::inbox::{Control, InboxError};
@@ -46,23 +44,6 @@ use crate::supervisor::{Shared, background, peers, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
 pub use steering::{NotAtWork, SteerError, Steered};
-
-/// What an engine is put together from.
-#[derive(Clone)]
-pub struct Parts {
-    /// The provider.
-    pub model: Arc<dyn Model>,
-    /// The tools, in the order in which the model is told of them.
-    pub tools: Vec<Arc<dyn Tool>>,
-    /// Agent definitions.
-    pub defs: Definitions,
-    /// Where transcripts and inboxes go.
-    pub journal: Arc<dyn Journal>,
-    /// Time and ids.
-    pub clock: Arc<dyn Clock>,
-    /// Where the log of agents goes besides its file.
-    pub export: Option<Export>,
-}
 
 /// How a session is to run.
 #[derive(Clone)]

@@ -12,23 +12,32 @@ fn is_log(key: &Key) -> bool {
     key.as_str().ends_with("/decisions")
 }
 
-/// A journal whose process dies after so many appends: the last one is there, and nothing after it.
-pub struct DyingJournal {
-    inner: Arc<dyn Journal>,
+/// The death of a process after so many appends to its journals: the last one is there, and nothing after it.
+pub struct Death {
     left: AtomicUsize,
-    died: Notify,
+    came: Notify,
 }
 
-impl DyingJournal {
-    /// Dies after `appends`.
-    pub fn after(inner: Arc<dyn Journal>, appends: usize) -> Arc<Self> {
-        Arc::new(Self { inner, left: AtomicUsize::new(appends), died: Notify::new() })
+impl Death {
+    /// Comes after `appends`.
+    pub fn after(appends: usize) -> Arc<Self> {
+        Arc::new(Self { left: AtomicUsize::new(appends), came: Notify::new() })
     }
 
-    /// Waits for the death.
-    pub async fn died(&self) {
-        self.died.notified().await;
+    /// A journal of the process.
+    pub fn journal(self: &Arc<Self>, inner: Arc<dyn Journal>) -> Arc<dyn Journal> {
+        Arc::new(DyingJournal { inner, death: Arc::clone(self) })
     }
+
+    /// Waits for it.
+    pub async fn comes(&self) {
+        self.came.notified().await;
+    }
+}
+
+struct DyingJournal {
+    inner: Arc<dyn Journal>,
+    death: Arc<Death>,
 }
 
 impl Journal for DyingJournal {
@@ -39,14 +48,15 @@ impl Journal for DyingJournal {
         record: Record,
     ) -> BoxFuture<'a, Result<Seq, JournalError>> {
         Box::pin(async move {
-            if is_log(key) && self.left.load(Ordering::SeqCst) > 0 {
+            if is_log(key) && self.death.left.load(Ordering::SeqCst) > 0 {
                 return self.inner.append(key, expect, record).await;
             }
-            let left = self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+            let left =
+                self.death.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
             match left {
                 Ok(1) => {
                     let seq = self.inner.append(key, expect, record).await;
-                    self.died.notify_one();
+                    self.death.came.notify_one();
                     // The process is dead: nobody hears of the append.
                     std::future::pending::<()>().await;
                     seq
@@ -63,6 +73,24 @@ impl Journal for DyingJournal {
 
     fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
         self.inner.read(key, after)
+    }
+
+    fn page<'a>(
+        &'a self,
+        key: &'a Key,
+        after: Seq,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        self.inner.page(key, after, limit)
+    }
+
+    fn trim<'a>(&'a self, key: &'a Key, upto: Seq) -> BoxFuture<'a, Result<bool, JournalError>> {
+        Box::pin(async move {
+            if self.death.left.load(Ordering::SeqCst) == 0 {
+                return std::future::pending().await;
+            }
+            self.inner.trim(key, upto).await
+        })
     }
 
     fn ends<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<Option<Ends>, JournalError>> {

@@ -14,7 +14,6 @@ use troupe_engine::bus::Heard;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 
-use crate::faults::DyingJournal;
 use crate::render::{Line, golden, lines, normal};
 use crate::resting::come_to_rest;
 use crate::scene::Scene;
@@ -236,8 +235,7 @@ fn unreachable_sweep(scene: &Scene) {
 
 /// Plays until the process dies; `false` when the scene ended before.
 async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize) -> bool {
-    let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
-    let parts = world.parts(Arc::clone(&journal) as _);
+    let (parts, death) = world.dying(appends);
     let config = world.config.clone();
     let played = async {
         let session = Session::open(parts, config, Start::New(session())).await.ok()?;
@@ -247,7 +245,7 @@ async fn crash(world: &World, model: &ScriptModel, scene: &Scene, appends: usize
     let outcome = tokio::select! {
         biased;
         session = played => Some(session),
-        () = journal.died() => None,
+        () = death.comes() => None,
     };
     match outcome {
         Some(Some(session)) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::faults::Death;
 use troupe_core::block::Block;
 use troupe_core::budget::Limits;
 use troupe_core::builtin;
@@ -30,6 +31,7 @@ use troupe_engine::session::{
     Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
     Teamwork, Watching,
 };
+use troupe_engine::team::Teams;
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_tools::troupe::AgentOptions;
@@ -234,9 +236,19 @@ impl World {
             tools: self.tools(),
             defs: self.definitions(),
             journal,
+            teams: Teams::new(self.config.place.root.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             export: None,
         }
+    }
+
+    /// The parts of a session whose process dies after so many appends, to its journal or to those that it shares.
+    pub fn dying(&self, appends: usize) -> (Parts, Arc<Death>) {
+        let death = Death::after(appends);
+        let root = &self.config.place.root;
+        let shared = death.journal(Teams::new(root.clone()).journal());
+        let teams = Teams::on(root.clone(), shared);
+        (Parts { teams, ..self.parts(death.journal(Arc::clone(&self.journal))) }, death)
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {

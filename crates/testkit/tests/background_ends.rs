@@ -16,7 +16,7 @@ use troupe_core::{BoxFuture, CancellationToken};
 use troupe_engine::bus::Subscription;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
-use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::faults::Death;
 use troupe_testkit::reading::{
     call_started, close, ends, entries, entries_of, eventually, is_at_rest, job_started, notices, results,
     until, until_waiting,
@@ -293,12 +293,13 @@ async fn who_was_stopped_stays_so_and_what_it_had_not_read_is_told_wherever_the_
     let mut whole = false;
     for appends in 1..200 {
         let (world, model) = World::playing(BELOW);
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
         let stop = Stop::default();
         whole = tokio::select! {
             biased;
-            () = stop.play(&world, &model, Arc::clone(&journal) as _) => true,
-            () = journal.died() => false,
+            () = stop.play(&world, &model, Arc::clone(&journal)) => true,
+            () = death.comes() => false,
         };
         let transcript = Key::new(format!("projects/-ws/{}", session())).unwrap();
         if world.journal.read(&transcript, 0).await.unwrap().is_empty() {
@@ -328,10 +329,11 @@ async fn a_call_that_waits_for_who_was_stopped_hears_so_wherever_the_program_die
             "agent main\nreply\n  call Agent description=look prompt=look\nreply \"went on\"\n\
              agent general-purpose\nreply\n  gate go\n  text \"found it\"\n",
         );
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
         let child = OnceLock::new();
         let played = async {
-            let session = world.open_on(Arc::clone(&journal) as _, Start::New(session())).await;
+            let session = world.open_on(Arc::clone(&journal), Start::New(session())).await;
             let mut events = session.subscribe(false);
             say(&session, 0, "go").await;
             let job = job_started(&mut events).await;
@@ -344,7 +346,7 @@ async fn a_call_that_waits_for_who_was_stopped_hears_so_wherever_the_program_die
         whole = tokio::select! {
             biased;
             () = played => true,
-            () = journal.died() => false,
+            () = death.comes() => false,
         };
         let Some(job) = child.get() else { continue };
         let recorded = is_stopped(&world, job).await;

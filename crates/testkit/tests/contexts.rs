@@ -20,7 +20,7 @@ use troupe_engine::bus::Heard;
 use troupe_engine::session::{Definitions, ListedIn};
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
-use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::faults::Death;
 use troupe_testkit::recorder::{Recorder, prefix};
 use troupe_testkit::world::{World, ended, say, session, turn};
 
@@ -239,9 +239,10 @@ async fn a_crash_after_any_append_has_nothing_told_twice() {
     for appends in 1..14 {
         let mut stage = Stage::new("agent main\nreply\n  call Bash command=true\nreply \"a\"\n");
         stage.world.defs[0].reminder = Some("Mind the ZEBRA.".to_owned());
-        let journal = DyingJournal::after(Arc::clone(&stage.world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&stage.world.journal));
         let first = Session::open(
-            stage.world.parts(Arc::clone(&journal) as _),
+            stage.world.parts(Arc::clone(&journal)),
             stage.world.config.clone(),
             Start::New(session()),
         );
@@ -253,7 +254,7 @@ async fn a_crash_after_any_append_has_nothing_told_twice() {
         };
         tokio::select! {
             () = play => {}
-            () = journal.died() => {}
+            () = death.comes() => {}
         }
         let again = Session::open(
             stage.world.parts(Arc::clone(&stage.world.journal)),

@@ -243,14 +243,15 @@ async fn interrupted_at_any_event_every_call_is_answered_and_the_session_goes_on
 #[tokio::test]
 async fn crashed_after_any_append_it_goes_on_as_a_coordinator() {
     use troupe_engine::Start;
-    use troupe_testkit::faults::DyingJournal;
+    use troupe_testkit::faults::Death;
     use troupe_testkit::world::session as id;
 
     for appends in 2..200 {
         let (world, _, model) =
             world(&format!("{REPORTS}agent worker\nreply\n  gate look\n  text \"two lines\"\n"));
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
-        let parts = world.parts(Arc::clone(&journal) as _);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
+        let parts = world.parts(Arc::clone(&journal));
         let play = async {
             let session = Session::open(parts, world.config.clone(), Start::New(id())).await.ok()?;
             let text = turns(&session, &model, "how many?", &["look"]).await;
@@ -260,7 +261,7 @@ async fn crashed_after_any_append_it_goes_on_as_a_coordinator() {
         let whole = tokio::select! {
             biased;
             text = play => text,
-            () = journal.died() => None,
+            () = death.comes() => None,
         };
         if whole.as_deref() == Some("it has two lines") {
             return;

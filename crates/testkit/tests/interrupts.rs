@@ -14,7 +14,7 @@ use troupe_core::input::{Input, When};
 use troupe_core::outcome::{EndReason, Ending};
 use troupe_core::ports::tool::{BadInput, Place, Tool, ToolCx, ToolOutput, ToolSpec};
 use troupe_engine::{Session, Start};
-use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::faults::Death;
 use troupe_testkit::reading::{call_started, close, entries, results, until};
 use troupe_testkit::world::{World, ended, prompt, say, session, turn};
 
@@ -128,13 +128,14 @@ async fn a_session_killed_while_an_interrupt_was_answered_ends_its_turn_on_resum
     };
     {
         // Header, environment, inbox, prompt, agent types, reply, start of the call: the eighth append is the mark.
-        let journal = DyingJournal::after(Arc::clone(&world.journal), 8);
-        let session = open(Arc::clone(&journal) as _, Start::New(session())).await.unwrap();
+        let death = Death::after(8);
+        let journal = death.journal(Arc::clone(&world.journal));
+        let session = open(Arc::clone(&journal), Start::New(session())).await.unwrap();
         let mut events = session.subscribe(false);
         say(&session, 0, "go").await;
         call_started(&mut events).await;
         session.send(&AgentId::main(), Input::Interrupt).await.unwrap();
-        journal.died().await;
+        death.comes().await;
     }
     let session = open(Arc::clone(&world.journal), Start::Resume(session())).await.unwrap();
     assert!(session.is_pending());

@@ -16,7 +16,7 @@ use troupe_engine::journal::{FileJournal, Locking};
 use troupe_engine::session::OpenError;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
-use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::faults::Death;
 use troupe_testkit::world::{LIMIT, World, ended, say, session, turn};
 
 const CLOSE: Duration = Duration::from_secs(10);
@@ -115,9 +115,10 @@ async fn a_look_at_an_end_tells_of_it_once_wherever_the_program_dies() {
     let mut results_and_notices = Vec::new();
     for appends in 1..200 {
         let (world, model) = world(LOOK);
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
         let played = async {
-            let Ok(session) = open(&world, Arc::clone(&journal) as _, Start::New(session())).await else {
+            let Ok(session) = open(&world, Arc::clone(&journal), Start::New(session())).await else {
                 return;
             };
             play(&session, &model).await;
@@ -126,7 +127,7 @@ async fn a_look_at_an_end_tells_of_it_once_wherever_the_program_dies() {
         let whole = tokio::select! {
             biased;
             () = played => true,
-            () = journal.died() => false,
+            () = death.comes() => false,
         };
         let again = open(&world, Arc::clone(&world.journal), Start::Resume(session())).await;
         let Ok(session) = again else { continue };
@@ -157,9 +158,10 @@ async fn a_call_is_recorded_with_the_agent_that_it_starts_wherever_the_program_d
     let mut made_again = 0;
     for appends in 1..200 {
         let (world, _) = world(WAIT);
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
         let played = async {
-            let Ok(session) = open(&world, Arc::clone(&journal) as _, Start::New(session())).await else {
+            let Ok(session) = open(&world, Arc::clone(&journal), Start::New(session())).await else {
                 return;
             };
             turn(&session, 0, "go").await;
@@ -168,7 +170,7 @@ async fn a_call_is_recorded_with_the_agent_that_it_starts_wherever_the_program_d
         let whole = tokio::select! {
             biased;
             () = played => true,
-            () = journal.died() => false,
+            () = death.comes() => false,
         };
         let again = open(&world, Arc::clone(&world.journal), Start::Resume(session())).await;
         let Ok(session) = again else { continue };

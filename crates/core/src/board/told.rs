@@ -1,5 +1,7 @@
 //! Who is to hear of a move (K3, T2).
 
+use serde::{Deserialize, Serialize};
+
 use super::moves::{Move, Who};
 use super::state::Board;
 use super::task::{Status, Task, TaskId};
@@ -18,7 +20,7 @@ pub struct Listener {
 
 /// What one is to be told. One for each receiver and cause of a move, so that a second one of the same move is the
 /// same message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Telling {
     /// Who is told.
     pub to: String,

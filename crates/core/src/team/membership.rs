@@ -1,5 +1,7 @@
 //! A team as the changes of its membership add up to it (T2).
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -30,6 +32,9 @@ pub struct Team {
     /// Whether mailboxes are arrays, as other programs have them.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub array_mail: bool,
+    /// How those who left went, as it follows their names; known from the journal alone.
+    #[serde(skip)]
+    pub left: BTreeMap<String, String>,
     /// What other programs put there.
     #[serde(flatten)]
     pub other: Map<String, Value>,
@@ -181,7 +186,7 @@ pub enum Change {
     Left {
         /// Who.
         name: String,
-        /// Why, for people.
+        /// How, for people, as it follows the name: `was shut down`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -216,10 +221,13 @@ impl Team {
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Made { team } => *self = *team,
-            Change::Joined { member } => match self.members.iter_mut().find(|old| old.name == member.name) {
-                Some(old) => *old = *member,
-                None => self.members.push(*member),
-            },
+            Change::Joined { member } => {
+                self.left.remove(&member.name);
+                match self.members.iter_mut().find(|old| old.name == member.name) {
+                    Some(old) => *old = *member,
+                    None => self.members.push(*member),
+                }
+            }
             Change::Altered { name, fields } => {
                 if let Some(member) = self.members.iter_mut().find(|member| member.name == name)
                     && let Some(altered) = overlaid(member, fields, &["name", "agentId"])
@@ -227,10 +235,14 @@ impl Team {
                     *member = altered;
                 }
             }
-            Change::Left { name, .. } => self.members.retain(|member| member.name != name),
+            Change::Left { name, reason } => {
+                self.members.retain(|member| member.name != name);
+                self.left.extend(reason.map(|reason| (name, reason)));
+            }
             Change::Set { fields } => {
                 if let Some(altered) = overlaid(self, fields, &["name", "members"]) {
-                    *self = altered;
+                    let left = std::mem::take(&mut self.left);
+                    *self = Self { left, ..altered };
                 }
             }
         }

@@ -87,7 +87,8 @@ impl Shared {
     pub(crate) fn new(parts: Parts, config: Config, session: SessionId) -> Arc<Self> {
         let place = &config.place;
         let seats = Arc::new(Seats::default());
-        let lists = Lists::new(&place.root, session.clone(), config.tasks.clone(), Arc::clone(&seats));
+        let lists =
+            Lists::new(parts.teams.clone(), session.clone(), config.tasks.clone(), Arc::clone(&seats));
         let paths = SessionPaths::new(place.root.clone(), place.project.clone(), session);
         Arc::new(Self {
             decisions: DecisionLog::new(Arc::clone(&parts.journal), &paths),

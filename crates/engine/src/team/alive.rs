@@ -29,7 +29,10 @@ impl TeamPlace {
             return None;
         }
         let name = owner.split_once('/').map_or(owner, |(member, _)| member);
-        let Some(member) = team.member(name) else { return Some("is not in the team any more".to_owned()) };
+        let Some(member) = team.member(name) else {
+            let how = team.left.get(name).cloned();
+            return Some(how.unwrap_or_else(|| "is not in the team any more".to_owned()));
+        };
         let lock = self.mail(team.array_mail).lock(&member.name);
         (is_held(&lock) == Some(false)).then(|| "is gone".to_owned())
     }

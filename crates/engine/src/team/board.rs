@@ -13,6 +13,12 @@ use troupe_core::board::{
 use troupe_core::ports::journal::{Journal, Key, Record, Seq};
 use troupe_core::team::Team;
 
+use outbox::Outbox;
+
+mod outbox;
+
+pub use outbox::Untold;
+
 use super::TeamError;
 use super::alive::Gone;
 use super::fold::{At, Folded, State};
@@ -38,10 +44,9 @@ pub struct Made {
     pub before: Arc<Board>,
     /// What came of it.
     pub changes: Changes,
-    /// Who is to be told what; whoever moved sends it.
-    pub told: Vec<Telling>,
-    /// The position of its record; none where nothing changed. With the list's name it names what is told, so that
-    /// a second sending is the same message.
+    /// Who is to be told what. It stands in the move's record, and whoever moved sends it.
+    pub told: Vec<Untold>,
+    /// The position of its record; none where nothing changed.
     pub seq: Option<Seq>,
 }
 
@@ -53,6 +58,8 @@ pub struct Mover<'m> {
     pub listeners: &'m [Listener],
     /// How an owner is gone.
     pub gone: &'m Gone<'m>,
+    /// What marks the session whose agents are told, on a list that several share.
+    pub mark: Option<&'m str>,
     /// The time, in milliseconds since 1970.
     pub now_ms: i64,
 }
@@ -60,14 +67,18 @@ pub struct Mover<'m> {
 #[derive(Clone, Default)]
 struct Kept {
     board: Arc<Board>,
-    /// The tasks of the last record.
+    /// The tasks of the last record of a move.
     moved: Vec<TaskId>,
+    outbox: Outbox,
 }
 
 impl State for Kept {
-    fn take(&mut self, Record(lines): Record) {
+    fn take(&mut self, seq: Seq, Record(lines): Record) {
+        self.outbox.take(seq, &lines);
         let tasks: Vec<Task> = lines.into_iter().filter_map(task).collect();
-        self.moved = tasks.iter().map(|task| task.id).collect();
+        if !tasks.is_empty() {
+            self.moved = tasks.iter().map(|task| task.id).collect();
+        }
         let board = Arc::make_mut(&mut self.board);
         for task in tasks {
             board.apply(task);
@@ -130,8 +141,9 @@ impl TaskList {
                 .iter()
                 .flat_map(|board| board.tasks())
                 .filter(|task| !changes.tasks.iter().any(|new| new.id == task.id));
-            let lines: Vec<_> = first.chain(&changes.tasks).filter_map(|task| line(task, mover)).collect();
-            let record = (!changes.tasks.is_empty()).then_some(Record(lines));
+            let lines = first.chain(&changes.tasks).filter_map(|task| line(task, mover));
+            let tells = told.iter().filter_map(|telling| outbox::tell(telling, mover));
+            let record = (!changes.tasks.is_empty()).then(|| Record(lines.chain(tells).collect()));
             Ok((record, Decided { before, changes, told, earlier: at.state.moved.clone() }))
         };
         let (decided, seq) = self.folded.change(&what, decide).await?;
@@ -139,6 +151,7 @@ impl TaskList {
         if seq.is_some() {
             self.show(&before, &changes, earlier).await;
         }
+        let told = seq.map(|seq| Untold::of(&self.name, seq, told, mover)).unwrap_or_default();
         Ok(Made { before, changes, told, seq })
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use troupe_core::board::{New, Patch};
-use troupe_core::team::Member;
+use troupe_core::team::{Kind, Member};
 
 use super::super::Teams;
 use super::*;
@@ -19,7 +19,7 @@ fn list(home: &Path) -> TaskList {
 async fn make(list: &TaskList, who: &str, step: Move, gone: &[&str]) -> Result<Made, MoveError> {
     let lead = Listener { name: "team-lead".into(), leads: true, ..Listener::default() };
     let gone = |owner: &str| gone.contains(&owner).then(|| "was killed".to_owned());
-    let mover = Mover { who: &Who::member(who), listeners: &[lead], gone: &gone, now_ms: 1 };
+    let mover = Mover { who: &Who::member(who), listeners: &[lead], gone: &gone, now_ms: 1, mark: None };
     list.make(&step, &mover).await
 }
 
@@ -122,8 +122,8 @@ async fn a_task_is_taken_over_from_one_that_is_gone_and_the_lead_hears_of_it_onc
     assert!(make(&list, "bob", Move::ClaimNext, &[]).await.is_err());
     let made = make(&list, "bob", Move::Claim(TaskId(1)), &["ann"]).await.unwrap();
     assert_eq!(made.changes.tasks[0].owner.as_deref(), Some("bob"));
-    assert_eq!(made.told.iter().map(|told| &*told.to).collect::<Vec<_>>(), ["team-lead"]);
-    assert!(made.told[0].text.contains("ann was killed"), "{}", made.told[0].text);
+    assert_eq!(made.told.iter().map(|told| &*told.telling.to).collect::<Vec<_>>(), ["team-lead"]);
+    assert!(made.told[0].telling.text.contains("ann was killed"), "{}", made.told[0].telling.text);
     // The other task came free with the first, and nobody is told a second time.
     let made = make(&list, "bob", Move::ClaimNext, &["ann"]).await.unwrap();
     assert_eq!((made.changes.about, made.told.len()), (Some(TaskId(2)), 0));
@@ -158,4 +158,33 @@ fn a_lists_name_is_one_folder() {
     assert_eq!(teams.tasks("../../etc").unwrap().name, "------etc");
     assert!(teams.tasks("..").is_err());
     assert!(teams.tasks("").is_err());
+}
+
+// proves: K3
+#[tokio::test]
+async fn what_a_mover_that_died_did_not_send_is_there_for_the_next_until_somebody_sent_it() {
+    let home = tempfile::tempdir().unwrap();
+    let ours = list(home.path());
+    for _ in 0..2 {
+        make(&ours, "ann", add(&[]), &[]).await.unwrap();
+    }
+    let give = |id, owner: &str| Move::Update {
+        id: TaskId(id),
+        patch: Patch { owner: Some(owner.to_owned()), ..Patch::default() },
+        expect: None,
+    };
+    let made = make(&ours, "ann", give(1, "bob"), &[]).await.unwrap();
+    // Another process, which knows the files alone.
+    let other = list(home.path());
+    let untold = other.untold(None).await.unwrap();
+    assert_eq!(untold, made.told);
+    let message = untold[0].message("now".to_owned());
+    assert_eq!((&*message.from, &*message.to), ("ann", "bob"));
+    assert!(matches!(&message.kind, Kind::TaskAssignment { task_id, .. } if task_id == "1"));
+    // It is of this session's agents, or of any where there is no mark.
+    assert_eq!(other.untold(Some("a1")).await.unwrap(), []);
+    let second = make(&other, "ann", give(2, "cid"), &[]).await.unwrap();
+    other.was_told(made.seq.unwrap()).await.unwrap();
+    assert_eq!(ours.untold(None).await.unwrap(), second.told);
+    assert_eq!(ours.load().await.unwrap().task(TaskId(2)).unwrap().owner.as_deref(), Some("cid"));
 }

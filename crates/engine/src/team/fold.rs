@@ -20,8 +20,8 @@ const LOOKS: usize = 32;
 
 /// What records add up to.
 pub(crate) trait State: Clone + Default + Send + Sync {
-    /// Takes the next record.
-    fn take(&mut self, record: Record);
+    /// Takes the next record, with its position.
+    fn take(&mut self, seq: Seq, record: Record);
 }
 
 /// The state as this process knows it.
@@ -58,7 +58,7 @@ impl<S: State> Folded<S> {
         for found in found {
             let Found::Record(seq, record) = found else { continue };
             at.seq = seq;
-            Arc::make_mut(&mut at.state).take(record);
+            Arc::make_mut(&mut at.state).take(seq, record);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if has_fallen || known.seq < at.seq {
@@ -109,6 +109,14 @@ impl<S: State> Folded<S> {
             }
         }
         Err(TeamError::Contended { what: what.to_owned() }.into())
+    }
+
+    /// Records what holds whatever the state is.
+    ///
+    /// # Errors
+    /// When the journal refused.
+    pub(crate) async fn note(&self, record: Record) -> Result<(), TeamError> {
+        Ok(self.journal.append(&self.key, None, record).await.map(drop)?)
     }
 
     /// Has views written of the state as it is now, and again until nothing was behind: who changed it meanwhile may have

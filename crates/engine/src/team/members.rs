@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use troupe_core::ports::journal::{Journal, Key, Record};
+use troupe_core::ports::journal::{Journal, Key, Record, Seq};
 use troupe_core::team::{Change, Team};
 
 use super::TeamError;
@@ -23,7 +23,7 @@ struct Kept {
 }
 
 impl State for Kept {
-    fn take(&mut self, Record(lines): Record) {
+    fn take(&mut self, _: Seq, Record(lines): Record) {
         for change in lines.into_iter().filter_map(change) {
             match (&mut self.team, change) {
                 (None, Change::Made { team }) => self.team = Some(*team),

@@ -131,6 +131,12 @@ impl Teams {
     /// The teams below `home`, the folder that holds `projects/`.
     pub fn new(home: PathBuf) -> Self {
         let journal = Arc::new(FileJournal::new(home.clone(), Locking::Shared(LOCK_WAIT)));
+        Self::on(home, journal)
+    }
+
+    /// The same on another journal. What reads and follows goes to files, so it is one that keeps its records in
+    /// the files of [`FileJournal`], and lets others write them.
+    pub fn on(home: PathBuf, journal: Arc<dyn Journal>) -> Self {
         Self { home, journal, watch: Watch::default() }
     }
 

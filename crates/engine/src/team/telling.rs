@@ -1,43 +1,36 @@
 //! Mail that tells members of a move on their task list, for those who move without being an agent.
 
 use troupe_core::ports::clock::Clock;
-use troupe_core::team::{Message, Team};
+use troupe_core::team::Team;
 
-use super::board::Made;
+use super::board::{TaskList, Untold};
 use super::{TeamError, TeamPlace};
 use crate::clock::iso;
 
-/// Sends what is to be told of a move that `who` made, and gives what was not sent. A second sending is the same
-/// message.
+/// Sends what is to be told of a move, and gives what was not sent. The lead sends that when it looks next; it is the same
+/// message then.
 pub async fn send(
     place: &TeamPlace,
     team: &Team,
-    (list, who): (&str, &str),
-    made: &Made,
+    list: &TaskList,
+    untold: &[Untold],
     clock: &dyn Clock,
 ) -> Vec<(String, TeamError)> {
-    let Some(seq) = made.seq else { return Vec::new() };
     let mail = place.mail(team.array_mail);
     let mut failed = Vec::new();
-    for (n, telling) in made.told.iter().enumerate() {
-        // What an agent below a member owns, its member answers for.
-        let to = telling.to.split('/').next().unwrap_or_default().to_owned();
-        if team.member(&to).is_none() {
-            continue;
+    for one in untold {
+        let message = one.message(iso(clock.now()));
+        if team.member(&message.to).is_some()
+            && let Err(error) = mail.send(&message).await
+        {
+            failed.push((message.to, error));
         }
-        let message = Message {
-            id: format!("task-{list}-{seq}-{n}"),
-            from: who.to_owned(),
-            to: to.clone(),
-            text: telling.text.clone(),
-            timestamp: iso(clock.now()),
-            color: None,
-            summary: None,
-            kind: telling.kind.clone(),
-        };
-        if let Err(error) = mail.send(&message).await {
-            failed.push((to, error));
-        }
+    }
+    if failed.is_empty()
+        && let Some(one) = untold.first()
+        && let Err(error) = list.was_told(one.seq).await
+    {
+        tracing::warn!(%error, "that a change of a task was told is not recorded");
     }
     failed
 }

@@ -39,7 +39,7 @@ async fn main() {
 }
 
 async fn make(list: &TaskList, who: &Who, step: &Move) -> Result<Changes, MoveError> {
-    let mover = Mover { who, listeners: &[], gone: &|_| None, now_ms: 0 };
+    let mover = Mover { who, listeners: &[], gone: &|_| None, now_ms: 0, mark: None };
     list.make(step, &mover).await.map(|made| made.changes)
 }
 

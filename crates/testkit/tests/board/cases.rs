@@ -41,9 +41,9 @@ impl Play {
     async fn make(&mut self, who: &str, step: Move) -> Result<Vec<TaskId>, String> {
         let gone = |owner: &str| self.dead.contains(owner).then(|| "was killed".to_owned());
         let lead = Listener { name: "lead".into(), leads: true, ..Listener::default() };
-        let mover = Mover { who: &Who::member(who), listeners: &[lead], gone: &gone, now_ms: 0 };
+        let mover = Mover { who: &Who::member(who), listeners: &[lead], gone: &gone, now_ms: 0, mark: None };
         let made = self.list.make(&step, &mover).await.map_err(|error| error.to_string())?;
-        self.told.extend(made.told);
+        self.told.extend(made.told.into_iter().map(|one| one.telling));
         Ok(made.changes.tasks.iter().map(|task| task.id).collect())
     }
 

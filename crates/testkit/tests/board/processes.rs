@@ -59,7 +59,7 @@ fn players(home: &Path, count: usize) -> Vec<Player> {
 fn fill(home: &Path, list: &str, tasks: &[Vec<u64>]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let list = Teams::new(home.to_owned()).tasks(list).unwrap();
-    let mover = Mover { who: &Who::lead("lead"), listeners: &[], gone: &|_| None, now_ms: 0 };
+    let mover = Mover { who: &Who::lead("lead"), listeners: &[], gone: &|_| None, now_ms: 0, mark: None };
     for blocked_by in tasks {
         let blocked_by = blocked_by.iter().copied().map(TaskId).collect();
         let new = New { subject: "s".into(), blocked_by, ..New::default() };

@@ -9,7 +9,7 @@ use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq
 use troupe_engine::Start;
 use troupe_engine::journal::{FileJournal, Locking};
 use troupe_testkit::World;
-use troupe_testkit::faults::DyingJournal;
+use troupe_testkit::faults::Death;
 use troupe_testkit::reading::{close, ends, entries_of, mails, notices, opened, results};
 use troupe_testkit::world::{ended, say, session};
 
@@ -30,9 +30,10 @@ async fn a_message_arrives_once_wherever_the_program_dies() {
     let mut whole = false;
     for appends in 1..200 {
         let (world, _) = World::playing(SCRIPT);
-        let journal = DyingJournal::after(Arc::clone(&world.journal), appends);
+        let death = Death::after(appends);
+        let journal = death.journal(Arc::clone(&world.journal));
         let played = async {
-            let session = open_on(&world, Arc::clone(&journal) as _, Start::New(session())).await;
+            let session = open_on(&world, Arc::clone(&journal), Start::New(session())).await;
             let mut events = session.subscribe(false);
             say(&session, 0, "go").await;
             // The notice is read within the turn, or begins another.
@@ -44,7 +45,7 @@ async fn a_message_arrives_once_wherever_the_program_dies() {
         whole = tokio::select! {
             biased;
             () = played => true,
-            () = journal.died() => false,
+            () = death.comes() => false,
         };
         if whole {
             break;

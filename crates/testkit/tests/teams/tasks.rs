@@ -181,7 +181,7 @@ async fn move_as(world: &World, who: &str, steps: &[Move]) {
     let list = Teams::new(world.config.place.root.clone()).tasks("blue").unwrap();
     let nobody = |_: &str| None;
     let who = Who::member(who.to_owned());
-    let mover = Mover { who: &who, listeners: &[], gone: &nobody, now_ms: 1 };
+    let mover = Mover { who: &who, listeners: &[], gone: &nobody, now_ms: 1, mark: None };
     for step in steps {
         list.make(step, &mover).await.unwrap();
     }

@@ -21,6 +21,7 @@ use troupe_engine::session::{
     Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
     Watching,
 };
+use troupe_engine::team::Teams;
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::ScriptModel;
 use troupe_wire::headless::{Exit, Signal};
@@ -165,6 +166,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         tools: troupe_tools::builtin(troupe_tools::shell::Options::default()),
         defs: Definitions::fixed(definitions(&env, true)),
         journal: Arc::clone(&state.journal),
+        teams: Teams::new(state.root.clone()),
         clock: Arc::new(SystemClock),
         export: None,
     };

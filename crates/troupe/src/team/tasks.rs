@@ -85,13 +85,14 @@ async fn make(list: &TaskList, found: Option<&Found>, step: &Move) -> Result<(),
     let who = Who::lead(PERSON);
     let listening = found.map(|found| listeners(&found.team)).unwrap_or_default();
     let gone = |owner: &str| gone(found.map(|found| (&found.place, &found.team)), owner);
-    let mover = Mover { who: &who, listeners: &listening, gone: &gone, now_ms: SystemClock.now().0 };
+    let mover =
+        Mover { who: &who, listeners: &listening, gone: &gone, now_ms: SystemClock.now().0, mark: None };
     let made = list.make(step, &mover).await.map_err(|error| match error {
         MoveError::Refused(Refused::Unknown(id)) => Fault::failed(format_args!("there is no task {id}")),
         error => Fault::failed(error),
     })?;
     if let Some(Found { place, team }) = found {
-        for (name, error) in telling::send(place, team, (&list.name, PERSON), &made, &SystemClock).await {
+        for (name, error) in telling::send(place, team, list, &made.told, &SystemClock).await {
             warn(format_args!("{name} was not told: {error}"));
         }
     }

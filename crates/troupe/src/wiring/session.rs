@@ -15,6 +15,7 @@ use troupe_engine::load::settings::PermissionSettings;
 use troupe_engine::load::variables as var;
 use troupe_engine::load::{Env, Flag, Flags, Places, Settings, Sources, Wanted, Whence, instructions};
 use troupe_engine::session::{Background, Peering, PlaceConfig, Prompting, Watching};
+use troupe_engine::team::Teams;
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
 use troupe_wire::headless::Options;
@@ -150,6 +151,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         tools: builtin,
         defs: agents.into_definitions(),
         journal: Arc::clone(&state.journal),
+        teams: Teams::new(state.root.clone()),
         clock: Arc::new(SystemClock),
         // Its task needs the runtime, which is not there yet.
         export: None,

@@ -181,7 +181,7 @@ fn a_person_moves_tasks_and_members_hear_of_it() {
     let place = left_behind(&stage, "blue", vec![member("ann")]);
     let list = teams(&stage).tasks("blue").unwrap();
     let who = Who::lead("team-lead");
-    let mover = Mover { who: &who, listeners: &[], gone: &|_| None, now_ms: 1 };
+    let mover = Mover { who: &who, listeners: &[], gone: &|_| None, now_ms: 1, mark: None };
     for subject in ["roof", "wall", "door"] {
         let new = New { subject: subject.into(), ..New::default() };
         wait(list.make(&Move::Add(new), &mover)).unwrap();
@@ -244,7 +244,7 @@ fn a_team_is_cleared_away_with_its_own_processes_and_no_other() {
     left_behind(&stage, "red", vec![guest.clone()]);
     wait(teams(&stage).tasks("blue").unwrap().make(
         &Move::Add(New { subject: "roof".into(), ..New::default() }),
-        &Mover { who: &Who::lead("x"), listeners: &[], gone: &|_| None, now_ms: 1 },
+        &Mover { who: &Who::lead("x"), listeners: &[], gone: &|_| None, now_ms: 1, mark: None },
     ))
     .unwrap();
     let lead = wait(Lease::take(&place.mail(false).lock("team-lead"))).unwrap();

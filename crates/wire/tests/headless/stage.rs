@@ -17,6 +17,7 @@ use troupe_engine::session::{
     Background, Caching, Ceilings, Contexts, Definitions, Forks, Leave, Models, PlaceConfig, Prompting,
     Watching,
 };
+use troupe_engine::team::Teams;
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_wire::headless::{Asker, Exit, Input, Io, Options, Output, Product, Signal, StateEvents, run};
 
@@ -110,6 +111,7 @@ impl Setup {
             tools: tools::all(&gate),
             defs: Definitions::fixed([definition("main"), definition("helper")]),
             journal: Arc::clone(&disk) as _,
+            teams: Teams::new(folder.path().to_owned()),
             clock: Arc::new(SystemClock),
             export: None,
         };

@@ -309,7 +309,7 @@ pub(crate) async fn join(
 
 async fn undo(here: &Here, name: &str) {
     let left = |_: Option<&Team>| {
-        Ok(vec![Change::Left { name: name.to_owned(), reason: Some("it could not be started".to_owned()) }])
+        Ok(vec![Change::Left { name: name.to_owned(), reason: Some("could not be started".to_owned()) }])
     };
     if let Err(error) = here.members().change::<TeamError>(left).await {
         tracing::warn!(%error, name, "a member that was not started is still in the membership");

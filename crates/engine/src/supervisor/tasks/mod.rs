@@ -7,7 +7,6 @@ mod tell;
 pub(crate) use moves::{claim_next, made, objects, release, shown};
 pub(crate) use tell::{ended, left, sweep};
 
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -40,10 +39,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Lists {
-    /// The lists below `root`, the folder that holds `projects/`.
-    pub(crate) fn new(root: &Path, session: SessionId, by_name: Option<String>, seats: Arc<Seats>) -> Self {
+    pub(crate) fn new(teams: Teams, session: SessionId, by_name: Option<String>, seats: Arc<Seats>) -> Self {
         Self {
-            teams: Teams::new(root.to_owned()),
+            teams,
             session,
             by_name,
             seats,

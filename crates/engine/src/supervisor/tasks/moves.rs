@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use troupe_core::board::{Changes, Listener, Made, Move, MoveError, Refused, Shown, Status, Task, Who};
 use troupe_core::event::{EventKind, Notice};
@@ -61,10 +62,12 @@ impl Table {
     ) -> Result<Made, MoveError> {
         let listeners = self.listeners(above);
         let gone = |owner: &str| self.gone(shared, owner);
-        let mover = Mover { who, listeners: &listeners, gone: &gone, now_ms: shared.parts.clock.now().0 };
+        let mark = shared.lists.mark();
+        let now_ms = shared.parts.clock.now().0;
+        let mover = Mover { who, listeners: &listeners, gone: &gone, now_ms, mark: mark.as_deref() };
         self.vet(shared, step, &mover).await?;
         let made = self.list.make(step, &mover).await?;
-        tell::send(shared, self, who, &made).await;
+        tell::send(shared, self, &made.told).await;
         Ok(Made { list: self.list.name.clone(), before: made.before, changes: made.changes })
     }
 
@@ -119,8 +122,22 @@ pub(crate) async fn shown(shared: &Shared) -> Result<Shown, MoveError> {
     Ok(Shown { list: list.name.clone(), board })
 }
 
-/// Makes a move of an agent.
+/// Makes a move of an agent. A call that is broken off does not break off what is recorded by then, and is to be told.
 pub(crate) async fn made(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> Result<Made, MoveError> {
+    let (ours, agent) = (Arc::clone(shared), agent.clone());
+    let (done, made) = oneshot::channel();
+    let task = async move {
+        // Nobody hears of it where the call was broken off.
+        let _ = done.send(moved(&ours, &agent, step).await);
+    };
+    let closing = || MoveError::Failed("the session is closing".to_owned());
+    if !shared.run(task) {
+        return Err(closing());
+    }
+    made.await.map_err(|_| closing())?
+}
+
+async fn moved(shared: &Arc<Shared>, agent: &AgentId, step: Move) -> Result<Made, MoveError> {
     let table = Table::of(shared).await?;
     shared.lists.be_here(&table.list).await;
     let who = who(shared, agent);

@@ -7,6 +7,7 @@ use troupe_core::team::{BackendKind, Change, LEAD, Member, Team};
 
 use super::binding;
 use super::claim;
+use super::create;
 use super::ends;
 use super::outside;
 use super::seat::{Here, Place};
@@ -14,7 +15,7 @@ use super::unread;
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, Reopened, reopen_member};
 use crate::team::process;
-use crate::team::{TeamError, TeamPlace, Teams};
+use crate::team::{TeamError, TeamPlace};
 
 /// Takes the seats of the team that this session leads, and rebuilds its members of this process; whether one of them has
 /// something left to do. What could not be done is told.
@@ -28,6 +29,10 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
         return false;
     }
     let mut go_on = false;
+    // The process before may have ended between recording it and this.
+    if let Err(error) = create::folders(shared, &place) {
+        told.push(format!("the team {}: {error}", team.name));
+    }
     let here = Here::new(place, team.array_mail);
     // Before its seat is taken: nothing of it is handed over yet.
     go_on |= unread::note(&here, LEAD).await;
@@ -60,7 +65,10 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
             here.is_unheard(&member.name);
             told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
             let left = |_: Option<&Team>| {
-                Ok(vec![Change::Left { name: member.name.clone(), reason: Some(error.to_string()) }])
+                Ok(vec![Change::Left {
+                    name: member.name.clone(),
+                    reason: Some(format!("does not go on: {error}")),
+                }])
             };
             if let Err(error) = here.place.members.change::<TeamError>(left).await {
                 tracing::warn!(%error, "that a member is gone is not recorded");
@@ -83,7 +91,7 @@ fn in_process(team: &Team, member: &Member) -> bool {
 }
 
 async fn find(shared: &Shared, told: &mut Vec<String>) -> Option<(TeamPlace, Team)> {
-    let teams = Teams::new(shared.config.place.root.clone());
+    let teams = &shared.parts.teams;
     let names = teams.names().map_err(|error| told.push(format!("teams: {error}"))).unwrap_or_default();
     for name in names {
         let Ok(place) = teams.place(&name) else { continue };

@@ -71,8 +71,8 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
         team.other.insert(CALL.to_owned(), wanted.call.as_str().into());
         team
     };
-    let teams = Teams::new(shared.config.place.root.clone());
-    let place = named(&teams, &base, team).await?;
+    let teams = &shared.parts.teams;
+    let place = named(teams, &base, team).await?;
     if let Err(error) = folders(shared, &place) {
         remove(shared, &place);
         return Err(system(error));
@@ -107,7 +107,8 @@ async fn named(teams: &Teams, base: &str, team: impl Fn(&str) -> Team) -> Result
     Err(TeamRefused::System(format!("others took each name like `{base}`; try again")))
 }
 
-fn folders(shared: &Shared, place: &TeamPlace) -> std::io::Result<()> {
+/// Makes the folders of a team, where programs that know no journal look.
+pub(super) fn folders(shared: &Shared, place: &TeamPlace) -> std::io::Result<()> {
     private::folder(&place.folder.join("inboxes"))?;
     private::folder(&tasks(shared, place))
 }

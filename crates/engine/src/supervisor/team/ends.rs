@@ -23,7 +23,7 @@ use crate::inbox::Control;
 use crate::supervisor::{Shared, log, tasks};
 use crate::team::end_member::end_member;
 use crate::team::process;
-use crate::team::{Kept, TeamError, TeamPlace, Teams};
+use crate::team::{Kept, TeamError, TeamPlace};
 
 /// How long a member that was told to end may take.
 const END: Duration = Duration::from_secs(10);
@@ -157,10 +157,11 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
         return;
     }
     let Some(seat) = shared.seats.of(agent) else { return };
+    let reason = if seat.is_leaving() { "was shut down" } else { "has ended" };
     let decide = |team: Option<&troupe_core::team::Team>| {
         let there =
             team.is_some_and(|team| team.members.iter().any(|member| is_run_here(shared, &seat, member)));
-        let left = Change::Left { name: seat.name.clone(), reason: None };
+        let left = Change::Left { name: seat.name.clone(), reason: Some(reason.to_owned()) };
         Ok(if there { vec![left] } else { Vec::new() })
     };
     match seat.here.place.members.change::<TeamError>(decide).await {
@@ -171,7 +172,6 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
         }
     }
     seat.here.forget_idle(&seat.name);
-    let reason = if seat.is_leaving() { "was shut down" } else { "has ended" };
     tasks::left(shared, &seat.name, reason).await;
     shared.seats.free(agent);
     let unread = unread(shared, &seat).await.len();
@@ -322,7 +322,7 @@ pub(crate) async fn clear_away(shared: &Shared) -> Vec<String> {
         let waits = |place: TeamPlace| -> BoxFuture<'_, Vec<String>> {
             Box::pin(async move { unread::owners(seats, &place, team).await })
         };
-        let teams = Teams::new(shared.config.place.root.clone());
+        let teams = &shared.parts.teams;
         match teams.remove_unless(&seat.here.place, waits).await {
             Ok(faults) => {
                 for fault in faults {

@@ -315,8 +315,10 @@ async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
     // It may have said why in its last moment.
     let said = here.team().await.ok().and_then(|team| team.member(&member.name)?.other.get(FAULT).cloned());
     let said = said.as_ref().and_then(Value::as_str);
-    let reason =
-        said.map_or_else(|| "its process has ended".to_owned(), |why| format!("it did not start: {why}"));
+    let reason = said.map_or_else(
+        || "is gone: its process has ended".to_owned(),
+        |why| format!("is gone: it did not start: {why}"),
+    );
     let left = |team: Option<&Team>| {
         let there = team.is_some_and(|team| team.members.iter().any(|one| one.agent_id == member.agent_id));
         let left = Change::Left { name: member.name.clone(), reason: Some(reason.clone()) };
@@ -326,7 +328,7 @@ async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
         tracing::warn!(%error, name = member.name, "that a member is gone is not recorded");
     }
     let left = fault.map(|fault| format!("; {fault}")).unwrap_or_default();
-    depart(shared, here, member, &format!("is gone: {reason}{left}")).await;
+    depart(shared, here, member, &format!("{reason}{left}")).await;
 }
 
 /// Waits until a member's process has ended by itself.

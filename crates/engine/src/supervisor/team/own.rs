@@ -59,7 +59,7 @@ pub(crate) async fn working_folder(shared: &Shared) -> Result<PathBuf, TeamError
 /// The member that this process is, in its team; none where it is no member, and no member where it is to join.
 async fn find(shared: &Shared) -> Result<Option<(TeamPlace, Team, Option<Member>)>, TeamError> {
     let Some(MemberOf { team, name, joins }) = shared.config.teams.member.clone() else { return Ok(None) };
-    let place = Teams::new(shared.config.place.root.clone()).find(&team).await?;
+    let place = shared.parts.teams.find(&team).await?;
     let team = place.members.load().await?.unwrap_or_default();
     let member = team.member(&name).filter(|member| !team.is_lead(&member.name)).cloned();
     let unknown =
