@@ -167,7 +167,7 @@ pub(crate) async fn open_member(
     write_meta(shared, &header);
     super::child::link_output(shared, &agent);
     actor.begin_run();
-    if !set_to_work(shared, actor, here, &member) {
+    if !seated(shared, actor, here, &member).start(shared) {
         undo(here, &member.name).await;
         return Err(SpawnError::Ending);
     }
@@ -225,14 +225,22 @@ pub(crate) enum Reopened {
     Waits,
 }
 
-/// Rebuilds a member from its transcript and sets it to work; an idle one stays idle.
+/// A member that has its row and its seat, and does not run yet.
+pub(crate) struct Seated {
+    agent: AgentId,
+    row: Arc<Row>,
+    actor: Actor,
+}
+
+/// Rebuilds a member from its transcript and gives it its seat; an idle one stays idle. It runs once it is
+/// [`started`](Seated::start): when all have their seats, since one without is taken for gone.
 pub(crate) async fn reopen_member(
     shared: &Arc<Shared>,
     agent: &AgentId,
     books: &Books,
     here: &Arc<Here>,
     member: &Member,
-) -> Result<Reopened, ReopenError> {
+) -> Result<(Reopened, Seated), ReopenError> {
     complete(shared, agent, member).await?;
     let actor = reopen(shared, agent, books).await?;
     let step = next_step(actor.transcript(), &actor.left());
@@ -243,8 +251,7 @@ pub(crate) async fn reopen_member(
         Some(EndReason::Done) if actor.transcript().state().proposed.is_none() => Reopened::Done,
         _ => Reopened::Waits,
     };
-    set_to_work(shared, actor, here, member);
-    Ok(state)
+    Ok((state, seated(shared, actor, here, member)))
 }
 
 /// Gives a member its prompt where a crash came between its header and that.
@@ -316,8 +323,8 @@ async fn undo(here: &Here, name: &str) {
     }
 }
 
-/// Enters a member into the roster, gives it its seat, and sets it to work; `false` when the session is closing.
-fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Member) -> bool {
+/// Enters a member into the roster and gives it its seat.
+fn seated(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Member) -> Seated {
     let row = actor.row();
     let agent = row.header.agent.clone();
     shared.enter(Arc::clone(&row));
@@ -332,11 +339,18 @@ fn set_to_work(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Me
     if leaves(member) {
         seat.leave();
     }
-    let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
-    let shared = Arc::clone(shared);
-    let ends = Arc::clone(&shared);
-    shared.run(async move {
-        run.await;
-        left(&ends, &agent).await;
-    })
+    Seated { agent, row, actor }
+}
+
+impl Seated {
+    /// Sets it to work; `false` when the session is closing.
+    pub(crate) fn start(self, shared: &Arc<Shared>) -> bool {
+        let Self { agent, row, actor } = self;
+        let run = Box::pin(runner::agent(Arc::clone(shared), row, None, actor.run()));
+        let ends = Arc::clone(shared);
+        shared.run(async move {
+            run.await;
+            left(&ends, &agent).await;
+        })
+    }
 }

@@ -49,33 +49,37 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
         outside::tend(shared, &here, &member.name);
         ends::go_on_awaiting(shared, &here, member);
     }
-    let mut idle = Vec::new();
+    let (mut idle, mut seated) = (Vec::new(), Vec::new());
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
         let agent = AgentId::new(member.agent_id.as_str());
         go_on |= unread::note(&here, &member.name).await;
         let opened = reopen_member(shared, &agent, books, &here, member).await;
-        if let Ok(state) = opened {
-            go_on |= state == Reopened::Unfinished;
-            if state == Reopened::Done {
-                idle.push(agent.clone());
+        let error = match opened {
+            Ok((state, ready)) => {
+                go_on |= state == Reopened::Unfinished;
+                idle.extend((state == Reopened::Done).then_some(agent));
+                seated.push((member, ready));
+                continue;
             }
-            ends::go_on_awaiting(shared, &here, member);
-        }
-        if let Err(error) = opened {
-            here.is_unheard(&member.name);
-            told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
-            let left = |_: Option<&Team>| {
-                Ok(vec![Change::Left {
-                    name: member.name.clone(),
-                    reason: Some(format!("does not go on: {error}")),
-                }])
-            };
-            if let Err(error) = here.place.members.change::<TeamError>(left).await {
-                tracing::warn!(%error, "that a member is gone is not recorded");
-            }
+            Err(error) => error,
+        };
+        here.is_unheard(&member.name);
+        told.push(format!("{} of the team {} does not go on: {error}", member.name, team.name));
+        let left = |_: Option<&Team>| {
+            Ok(vec![Change::Left {
+                name: member.name.clone(),
+                reason: Some(format!("does not go on: {error}")),
+            }])
+        };
+        if let Err(error) = here.place.members.change::<TeamError>(left).await {
+            tracing::warn!(%error, "that a member is gone is not recorded");
         }
     }
     // Once all have their seats, so that none is taken for gone.
+    for (member, ready) in seated {
+        ready.start(shared);
+        ends::go_on_awaiting(shared, &here, member);
+    }
     for agent in &idle {
         go_on |= claim::goes_on(shared, agent).await;
     }
