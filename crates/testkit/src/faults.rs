@@ -29,6 +29,11 @@ impl Death {
         Arc::new(DyingJournal { inner, death: Arc::clone(self) })
     }
 
+    /// Comes now.
+    pub fn strike(&self) {
+        self.left.store(0, Ordering::SeqCst);
+    }
+
     /// Waits for it.
     pub async fn comes(&self) {
         self.came.notified().await;

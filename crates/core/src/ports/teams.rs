@@ -40,8 +40,8 @@ pub struct TeamMade {
 pub struct TeamEnded {
     /// Its name.
     pub name: String,
-    /// What the lead had not read of its mail: from whom, and the text.
-    pub unread: Vec<(String, String)>,
+    /// Members that were gone before they read what was written to them, and how many messages that is.
+    pub missed: Vec<(String, usize)>,
 }
 
 /// Where an agent stands in a team.
@@ -98,6 +98,9 @@ pub enum TeamRefused {
     /// Members that were to end have not ended.
     #[error("these members have not ended: {}; try again", .0.join(", "))]
     Alive(Vec<String>),
+    /// Mail to the lead is still coming in.
+    #[error("mail to you is still coming in; read it, then try again")]
+    Unread,
     /// The name is none.
     #[error("{0}")]
     Invalid(String),

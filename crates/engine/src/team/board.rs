@@ -218,7 +218,8 @@ impl TaskList {
                 _ => Ok(()),
             };
         }
-        private::write(&path, &serde_json::to_vec_pretty(view)?)
+        // A list that was removed meanwhile stays removed.
+        private::write_there(&path, &serde_json::to_vec_pretty(view)?)
     }
 }
 

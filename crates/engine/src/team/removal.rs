@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 use troupe_core::BoxFuture;
+use troupe_core::team::Team;
 
 use super::{LOCK_WAIT, TeamPlace, Teams};
 
@@ -25,13 +26,39 @@ impl Teams {
     /// Removes the folders of a team: membership, mailboxes, task list. Gives what could not be removed. Whoever calls has
     /// made sure that nobody is in it any more.
     pub fn remove(&self, place: &TeamPlace) -> Vec<String> {
-        let folders = [place.folder.clone(), self.home.join("tasks").join(&place.name)];
-        let gone = |folder: &PathBuf| match std::fs::remove_dir_all(folder) {
-            Ok(()) => None,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => Some(format!("{}: {error}", folder.display())),
-        };
-        folders.iter().filter_map(gone).collect()
+        removed([place.folder.clone(), self.home.join("tasks").join(&place.name)])
+    }
+
+    /// Ends what a removal left that was cut off: the rest of a team that was to go goes, and one on which nothing was decided is
+    /// back in its place. `whose` says of which teams, by what is left of their view; nobody removes them any more. Gives what could
+    /// not be done.
+    pub fn end_removals(&self, whose: impl Fn(&Team) -> bool) -> Vec<String> {
+        let mut faults = Vec::new();
+        for entry in std::fs::read_dir(self.home.join("teams")).into_iter().flatten().flatten() {
+            let (folder, file) = (entry.path(), entry.file_name());
+            let Some((name, is_gone)) = file.to_str().and_then(set_aside) else { continue };
+            let view = std::fs::read(folder.join("config.json")).ok();
+            let team = view.and_then(|view| serde_json::from_slice::<Team>(&view).ok());
+            // The view goes with the rest, in any order.
+            if !team.map_or(is_gone, |team| whose(&team)) {
+                continue;
+            }
+            let place = folder.with_file_name(name);
+            match (is_gone, place.exists()) {
+                // The list may be another team's by now.
+                (true, true) => faults.extend(removed([folder])),
+                (true, false) => faults.extend(removed([self.home.join("tasks").join(name), folder])),
+                (false, false) => {
+                    if let Err(error) = std::fs::rename(&folder, &place) {
+                        faults.push(format!("{}: {error}", folder.display()));
+                    }
+                }
+                (false, true) => {
+                    faults.push(format!("{} was to be removed, and may hold unread mail", folder.display()));
+                }
+            }
+        }
+        faults
     }
 
     /// The same, unless mail waits, by the word of `waits` on the mailboxes of a place. It is asked again when the folder
@@ -45,8 +72,7 @@ impl Teams {
         if !owners.is_empty() {
             return Err(Kept { owners, folder: place.folder.clone() });
         }
-        // No team has such a name.
-        let aside = format!(".{}-{}", place.name, uuid::Uuid::new_v4().simple());
+        let aside = aside(&place.name);
         let moved = TeamPlace { folder: place.folder.with_file_name(&aside), name: aside, ..place.clone() };
         match std::fs::rename(&place.folder, &moved.folder) {
             Ok(()) => {}
@@ -57,19 +83,45 @@ impl Teams {
         written(&moved.folder.join("inboxes")).await;
         let owners = waits(moved.clone()).await;
         if owners.is_empty() {
-            let mut faults = self.remove(&moved);
-            let tasks = self.home.join("tasks").join(&place.name);
-            if let Err(error) = std::fs::remove_dir_all(&tasks)
-                && error.kind() != io::ErrorKind::NotFound
-            {
-                faults.push(format!("{}: {error}", tasks.display()));
-            }
-            return Ok(faults);
+            // From here on whoever comes after a kill removes the rest.
+            let gone = moved.folder.with_extension(GONE);
+            let folder = if std::fs::rename(&moved.folder, &gone).is_ok() { gone } else { moved.folder };
+            return Ok(removed([self.home.join("tasks").join(&place.name), folder]));
         }
         // A sender may have made the folder anew; then the mail stays where it is.
         let is_back = std::fs::rename(&moved.folder, &place.folder).is_ok();
         Err(Kept { owners, folder: if is_back { place.folder.clone() } else { moved.folder } })
     }
+}
+
+/// What marks a folder of which nothing is needed any more.
+const GONE: &str = "gone";
+
+/// A name beside a team's that no team has.
+fn aside(name: &str) -> String {
+    format!(".{name}-{}", uuid::Uuid::new_v4().simple())
+}
+
+/// The team that a folder with such a name was, and whether nothing of it is needed any more.
+fn set_aside(file: &str) -> Option<(&str, bool)> {
+    let rest = file.strip_prefix('.')?;
+    let (rest, is_gone) = match rest.strip_suffix(GONE).and_then(|rest| rest.strip_suffix('.')) {
+        Some(rest) => (rest, true),
+        None => (rest, false),
+    };
+    let (name, id) = rest.rsplit_once('-')?;
+    (!name.is_empty() && uuid::Uuid::try_parse(id).is_ok()).then_some((name, is_gone))
+}
+
+/// Removes folders; what could not be removed, and why.
+fn removed<const N: usize>(folders: [PathBuf; N]) -> Vec<String> {
+    let gone = |folder: PathBuf| match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Some(format!("{}: {error}", folder.display()))
+        }
+        _ => None,
+    };
+    folders.into_iter().filter_map(gone).collect()
 }
 
 /// Waits until nobody writes to the mailboxes of a folder.
@@ -138,5 +190,33 @@ mod tests {
         );
         let left = std::fs::read_dir(home.path().join("teams")).unwrap().count();
         assert_eq!(left, 0, "nothing is left beside it");
+    }
+    // proves: T3, T7, M1
+    #[test]
+    fn a_removal_that_was_cut_off_is_ended_or_taken_back() {
+        let home = tempfile::tempdir().unwrap();
+        let teams = Teams::new(home.path().to_owned());
+        let lay = |path: &str, text: &str| {
+            let path = home.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let (blue, red, green) = (aside("blue"), aside("red"), format!("{}.gone", aside("green")));
+        lay(&format!("teams/{blue}/config.json"), r#"{"name": "blue", "leadSessionId": "ours"}"#);
+        lay("tasks/blue/1.json", "{}");
+        lay(&format!("teams/{red}/config.json"), r#"{"name": "red", "leadSessionId": "another"}"#);
+        lay(&format!("teams/{green}/inboxes/ann.jsonl"), "");
+        lay("tasks/green/1.json", "{}");
+        lay("teams/.mine/config.json", "{}");
+        let is_ours = |team: &Team| team.lead_session_id == "ours";
+        assert_eq!(teams.end_removals(is_ours), [""; 0]);
+        assert_eq!(teams.names().unwrap(), ["blue"], "nothing was decided on it");
+        assert!(home.path().join("tasks/blue").exists() && !home.path().join("tasks/green").exists());
+        let mut left: Vec<_> = std::fs::read_dir(home.path().join("teams"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, [".mine", red.as_str(), "blue"]);
     }
 }

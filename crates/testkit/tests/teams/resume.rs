@@ -1,29 +1,25 @@
 //! A lead that comes back.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use troupe_core::team::{Kind, Message};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use troupe_core::BoxFuture;
+use troupe_core::board::TaskId;
+use troupe_core::entry::Body;
+use troupe_core::ports::journal::{Found, Journal, JournalError, Key, Record, Seq};
+use troupe_engine::{Session, Start};
+use troupe_testkit::world;
+
 use troupe_engine::team::Teams;
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results};
 use troupe_testkit::world::{say, turn};
 
-use super::stage::{lead_says, member, names, playing, position, quiet};
+use super::stage::{lead_says, member, message, names, playing, position, quiet};
 
 /// Often enough that both orders come.
 const RESUMES: usize = 40;
-
-fn message(id: &str, to: &str, text: &str) -> Message {
-    Message {
-        id: id.into(),
-        from: "ann".into(),
-        to: to.into(),
-        text: text.into(),
-        timestamp: "2026-01-01T00:00:00Z".into(),
-        color: None,
-        summary: None,
-        kind: Kind::Text,
-    }
-}
 
 // proves: T8, F051, M4
 #[tokio::test]
@@ -227,5 +223,85 @@ async fn mail_that_was_read_and_not_marked_comes_once_and_stops_nothing() {
     quiet(&session).await;
     eventually("it is marked", async || position(&world, "team-lead") > 0).await;
     assert_eq!(mails(&entries(&session).await).len(), 1);
+    close(session).await;
+}
+
+/// A journal that reads one agent's transcript no sooner than another has gone on, or it is clear that it does not.
+struct Late {
+    inner: Arc<dyn Journal>,
+    on: Arc<Notify>,
+}
+
+impl Journal for Late {
+    fn append<'a>(
+        &'a self,
+        key: &'a Key,
+        expect: Option<Seq>,
+        record: Record,
+    ) -> BoxFuture<'a, Result<Seq, JournalError>> {
+        if key.as_str().ends_with("ann@blue") {
+            self.on.notify_one();
+        }
+        self.inner.append(key, expect, record)
+    }
+
+    fn sync<'a>(&'a self, key: &'a Key) -> BoxFuture<'a, Result<(), JournalError>> {
+        self.inner.sync(key)
+    }
+
+    fn read<'a>(&'a self, key: &'a Key, after: Seq) -> BoxFuture<'a, Result<Vec<Found>, JournalError>> {
+        Box::pin(async move {
+            if key.as_str().ends_with("bob@blue") {
+                // Nothing depends on how long: who waits for the other gets on.
+                let _ = timeout(Duration::from_millis(300), self.on.notified()).await;
+            }
+            self.inner.read(key, after).await
+        })
+    }
+}
+
+// proves: T8, K2, M4
+#[tokio::test]
+async fn a_member_that_is_not_back_yet_is_not_taken_for_gone() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call TaskCreate subject=one description=d\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         \x20 call Agent description=\"paint\" prompt=\"be bob\" name=bob\n\
+         reply \"made\"\n\
+         agent general-purpose /be ann/\n\
+         reply\n  call Bash command=\"read go < hold\"\n\
+         reply\n  call TaskUpdate taskId=\"1\" status=in_progress\n\
+         reply\n  call SendMessage to=bob message=\"is it yours?\" summary=hi\n\
+         reply \"done\"\n\
+         agent general-purpose /be bob/\n\
+         reply\n  call TaskUpdate taskId=\"1\" status=in_progress\n\
+         reply\n  call Bash command=\"read go < hold\"\n\
+         reply \"done\"\nreply \"done\"\n",
+    );
+    let _hold = world.pipe("hold");
+    let (parts, death) = world.dying(usize::MAX);
+    let session = Session::open(parts, world.config.clone(), Start::New(world::session())).await.unwrap();
+    turn(&session, 0, "go").await;
+    let owner = async |session: &Session| {
+        session.tasks().await.unwrap().board.task(TaskId(1)).and_then(|task| task.owner.clone())
+    };
+    let waits = async |name: &str| {
+        let entries = entries_of(&session, &member(name)).await;
+        let replies = entries.iter().filter(|entry| matches!(entry.body, Body::Assistant { .. })).count();
+        (replies, results(&entries).len())
+    };
+    let both = async || waits("ann").await == (1, 0) && waits("bob").await == (2, 1);
+    eventually("both are at work", both).await;
+    death.strike();
+    drop(session);
+    let late = Late { inner: Arc::clone(&world.journal), on: Arc::default() };
+    let session = world.open_on(Arc::new(late), Start::Resume(world::session())).await;
+    eventually("ann is done", async || results(&entries_of(&session, &member("ann")).await).len() == 3).await;
+    let told = results(&entries_of(&session, &member("ann")).await);
+    assert!(told[1].contains("already claimed by bob"), "{told:?}");
+    assert!(told[2].starts_with("Sent to bob"), "{told:?}");
+    assert_eq!(owner(&session).await.as_deref(), Some("bob"));
     close(session).await;
 }

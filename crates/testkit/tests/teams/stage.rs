@@ -3,6 +3,7 @@
 use serde_json::Value;
 use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::AgentId;
+use troupe_core::team::{Kind, Message};
 use troupe_engine::Session;
 use troupe_engine::bus::Subscription;
 use troupe_models::script::ScriptModel;
@@ -18,6 +19,20 @@ pub(crate) fn playing(script: &str) -> (World, ScriptModel) {
 /// A member's id in the team `blue`.
 pub(crate) fn member(name: &str) -> AgentId {
     AgentId::new(format!("{name}@blue"))
+}
+
+/// A message of ann's.
+pub(crate) fn message(id: &str, to: &str, text: &str) -> Message {
+    Message {
+        id: id.into(),
+        from: "ann".into(),
+        to: to.into(),
+        text: text.into(),
+        timestamp: "2026-01-01T00:00:00Z".into(),
+        color: None,
+        summary: None,
+        kind: Kind::Text,
+    }
 }
 
 /// The team's file.

@@ -14,7 +14,7 @@ use troupe_testkit::gatekeeper::Doorkeeper;
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results, told};
 use troupe_testkit::world::{World, say, turn};
 
-use super::stage::{config, lead_says, member, names, playing, quiet};
+use super::stage::{config, lead_says, member, message, names, playing, quiet};
 
 async fn task(session: &Session, id: u64) -> Task {
     session.tasks().await.unwrap().board.task(TaskId(id)).unwrap().clone()
@@ -270,17 +270,16 @@ async fn members_take_over_what_one_that_is_gone_had_and_do_not_wait_for_each_ot
     close(session).await;
 }
 
-// proves: T3, M4
+// proves: T3, M1, M4
 #[tokio::test]
-async fn what_the_lead_had_not_read_is_told_with_the_end_of_its_team() {
+async fn what_the_lead_had_not_read_comes_after_the_end_of_its_team() {
     let (world, _) = playing(
         "agent main\n\
          reply\n  call TeamCreate team_name=blue\n\
          reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
          reply\n  call Bash command=\"read go < hold\"\n  call TeamDelete\n\
-         reply \"gone\"\n\
+         reply\n  expect \"the answer is 299\"\n  text \"gone\"\n\
          agent general-purpose\n\
-         reply\n  call SendMessage to=team-lead message=\"the answer is 4711\" summary=answer\n\
          reply \"idle\"\n",
     );
     let hold = world.pipe("hold");
@@ -288,11 +287,21 @@ async fn what_the_lead_had_not_read_is_told_with_the_end_of_its_team() {
     let mut events = session.subscribe(false);
     say(&session, 0, "go").await;
     eventually("ann is idle", async || config(&world)["members"][1]["isActive"] == false).await;
+    // More than a mailbox is read of at once.
+    let mail = Teams::new(world.config.place.root.clone()).find("blue").await.unwrap().mail(false);
+    for n in 0..300 {
+        let from = message(&format!("m{n}"), "team-lead", &format!("the answer is {n}"));
+        mail.send(&from).await.unwrap();
+    }
     std::fs::write(hold, "go\n").unwrap();
     lead_says(&mut events, "gone").await;
     let all = results(&entries(&session).await);
-    assert!(all[3].contains("`blue` is gone") && all[3].contains("the answer is 4711"), "{all:?}");
-    assert!(mails(&entries(&session).await).is_empty());
+    assert!(all[3].contains("`blue` is gone"), "{all:?}");
+    assert!(!world.config.place.root.join("teams/blue").exists());
+    let read = mails(&entries(&session).await);
+    let answers =
+        |n: usize| read.iter().filter(|mail| mail.contains(&format!("the answer is {n}\n"))).count();
+    assert!((0..300).all(|n| answers(n) == 1), "{read:?}");
     close(session).await;
 }
 

@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use std::sync::Arc;
-use troupe_core::mail::wrap;
 use troupe_core::ports::teams::TeamEnded;
 
 use serde_json::{Value, json};
@@ -28,24 +27,15 @@ impl Default for TeamDelete {
     }
 }
 
-/// Most bytes of unread mail that the result shows.
-const MOST: usize = 100_000;
-
 async fn delete(cx: &ToolCx) -> ToolOutput {
     let Some(teams) = cx.supervisor.teams() else { return ToolOutput::error(OFF) };
     match teams.delete(&cx.me).await {
-        Ok(TeamEnded { name, unread }) => {
+        Ok(TeamEnded { name, missed }) => {
+            let messages = |n: usize| if n == 1 { "1 message".to_owned() } else { format!("{n} messages") };
             let mut text = format!("The team `{name}` is gone, with its mailboxes and task list.");
-            if !unread.is_empty() {
-                text.push_str("\nWhat you had not read:");
-            }
-            for (at, (from, words)) in unread.iter().enumerate() {
-                if text.len() + words.len() > MOST {
-                    // Writing to a string can't fail.
-                    let _ = write!(text, "\n{} more, too long to show", unread.len() - at);
-                    break;
-                }
-                let _ = write!(text, "\n{}", wrap(from, None, None, words));
+            for (member, n) in missed {
+                // Writing to a string can't fail.
+                let _ = write!(text, "\n{member} was gone before it read {} to it.", messages(n));
             }
             ToolOutput::text(text).with_data(json!({"success": true, "team_name": name}))
         }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
-use troupe_core::team::{BackendKind, LEAD, Member};
+use troupe_core::team::{BackendKind, LEAD, Member, Team};
 use troupe_core::visible::{visible, visible_lines};
 use troupe_engine::load::Env;
 use troupe_engine::store::Lease;
 use troupe_engine::team::end_member::{Ended, end_member};
 use troupe_engine::team::standing::{FoundTeam, Lead, Standing};
-use troupe_engine::team::{TeamPlace, Teams};
+use troupe_engine::team::{TeamPlace, Teams, process};
 
 use super::worktree;
 use super::{Found, fault, find, lines_of_json};
@@ -41,6 +41,13 @@ pub(super) async fn run(teams: &Teams, wish: &TeamClean, env: &Env) -> Result<u8
         && let Some(place) = unreadable(teams, name).await?
     {
         return remove_unreadable(teams, &place, wish);
+    }
+    let is_dead = |team: &Team| {
+        let lead = team.members.iter().find(|member| team.is_lead(&member.name));
+        lead.and_then(|lead| lead.process.as_ref()).is_none_or(|owner| !process::is_alive(owner))
+    };
+    for fault in teams.end_removals(is_dead) {
+        warn(fault);
     }
     let targets = targets(teams, wish.team.as_deref()).await?;
     if targets.is_empty() {

@@ -96,11 +96,13 @@ fn in_process(team: &Team, member: &Member) -> bool {
 
 async fn find(shared: &Shared, told: &mut Vec<String>) -> Option<(TeamPlace, Team)> {
     let teams = &shared.parts.teams;
+    let is_ours = |team: &Team| team.lead_session_id == shared.paths.session().as_str();
+    told.extend(teams.end_removals(is_ours).into_iter().map(|fault| format!("teams: {fault}")));
     let names = teams.names().map_err(|error| told.push(format!("teams: {error}"))).unwrap_or_default();
     for name in names {
         let Ok(place) = teams.place(&name) else { continue };
         match place.members.load().await {
-            Ok(Some(team)) if team.lead_session_id == shared.paths.session().as_str() => {
+            Ok(Some(team)) if is_ours(&team) => {
                 return Some((place, team));
             }
             Ok(_) => {}

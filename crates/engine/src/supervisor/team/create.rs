@@ -74,7 +74,7 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
     let teams = &shared.parts.teams;
     let place = named(teams, &base, team).await?;
     if let Err(error) = folders(shared, &place) {
-        remove(shared, &place);
+        shared.parts.teams.remove(&place);
         return Err(system(error));
     }
     let here = Here::new(place, array_mail);
@@ -116,15 +116,4 @@ pub(super) fn folders(shared: &Shared, place: &TeamPlace) -> std::io::Result<()>
 /// The folder of the team's task list.
 fn tasks(shared: &Shared, place: &TeamPlace) -> std::path::PathBuf {
     shared.config.place.root.join("tasks").join(&place.name)
-}
-
-/// Removes all that lies on disk of a team; what could not be removed is told.
-pub(super) fn remove(shared: &Shared, place: &TeamPlace) -> Vec<String> {
-    let folders = [place.folder.clone(), tasks(shared, place)];
-    let gone = |folder: &std::path::PathBuf| match std::fs::remove_dir_all(folder) {
-        Ok(()) => None,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => Some(format!("{}: {error}", folder.display())),
-    };
-    folders.iter().filter_map(gone).collect()
 }

@@ -6,15 +6,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use troupe_core::entry::Origin;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::ports::teams::{TeamEnded, TeamRefused};
-use troupe_core::team::{AllowedPath, Change, Handler, Member, Message};
+use troupe_core::team::{AllowedPath, Change, Member, Message};
 use troupe_core::{BoxFuture, CancellationToken};
 
-use super::create::remove;
 use super::outside;
 use super::seat::{Here, Seat, is_at_work, lock};
 use super::subscriptions;
@@ -29,6 +27,8 @@ use crate::team::{Kept, TeamError, TeamPlace};
 const END: Duration = Duration::from_secs(10);
 /// The pause between two looks at whether it has.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long mail to the lead may take to come in before its team goes.
+const ARRIVAL: Duration = Duration::from_secs(5);
 
 /// The field of a member that says by when it is to have answered, so that a later process ends it too.
 const ASKED: &str = "shutdownRequest";
@@ -194,15 +194,13 @@ fn is_run_here(shared: &Shared, seat: &Seat, member: &Member) -> bool {
 /// The messages for a model that a seat's agent has not read: those in its mailbox that its inbox was not given, and
 /// those that wait there.
 async fn unread(shared: &Shared, seat: &Seat) -> Vec<Message> {
-    let found = seat.here.mail.unread(&seat.name, 0).await;
-    let waiting = found.map(|found| found.waiting).unwrap_or_default();
+    let unread = unread::all(&*seat.here.mail, &seat.name).await.unwrap_or_default();
     let inbox = shared.directory.known(&seat.agent).and_then(|known| known.inbox);
     let listed = inbox.map(|inbox| inbox.list()).unwrap_or_default();
     let is_unread = |message: &Message| {
-        let waits = listed.iter().any(|prompt| prompt.id.as_str() == message.id);
-        message.kind.handler() == Handler::Model && (waits || !seat.was_given(&message.id))
+        listed.iter().any(|prompt| prompt.id.as_str() == message.id) || !seat.was_given(&message.id)
     };
-    waiting.into_iter().map(|one| one.message).filter(is_unread).collect()
+    unread.into_iter().filter(is_unread).collect()
 }
 
 /// What a member is at, as far as the end of its team goes.
@@ -248,11 +246,22 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<TeamE
         members().map(|member| (member.name.clone(), standing(shared, here, member))).collect();
     let active = |(name, found): &(String, Standing)| matches!(found, Standing::Active).then(|| name.clone());
     let mut active: Vec<String> = found.iter().filter_map(active).collect();
+    let mut missed = Vec::new();
     for (name, found) in &found {
-        if let Standing::Idle(seat) = found
-            && unread::is_to_come(seat).await
-        {
-            active.push(name.clone());
+        let waits = match found {
+            Standing::Idle(seat) => usize::from(unread::is_to_come(seat).await),
+            Standing::Ending(_) | Standing::Active => 0,
+            // What can't be read is no ground to remove it.
+            Standing::Outside(_) | Standing::Leaving(_) | Standing::Gone => {
+                let waits = unread::all(&*here.mail, name).await;
+                waits.map_err(|error| TeamRefused::System(error.to_string()))?.len()
+            }
+        };
+        match found {
+            // It goes to work on it.
+            Standing::Idle(_) | Standing::Outside(_) if waits > 0 => active.push(name.clone()),
+            Standing::Leaving(_) | Standing::Gone if waits > 0 => missed.push((name.clone(), waits)),
+            _ => {}
         }
     }
     if !active.is_empty() {
@@ -273,28 +282,22 @@ pub(super) async fn delete(shared: &Arc<Shared>, lead: &AgentId) -> Result<TeamE
         return Err(TeamRefused::Alive(alive));
     }
     let name = here.name().to_owned();
-    // What the lead has not read goes with the mailboxes, so it is told with the end (T3).
-    let unread = unread(shared, &seat).await;
+    // What the lead has not read stays in its inbox, and is read as it would have been (M1).
+    if !unread::come_in(&seat, ARRIVAL).await {
+        return Err(TeamRefused::Unread);
+    }
+    let lead_seat = &seat;
+    let waits = |place: TeamPlace| -> BoxFuture<'_, Vec<String>> {
+        Box::pin(async move { unread::to_come(lead_seat, &place, team.array_mail).await })
+    };
+    let faults = shared.parts.teams.remove_unless(&here.place, waits).await;
+    let faults = faults.map_err(|_| TeamRefused::Unread)?;
     shared.seats.free(lead);
-    forget_mail(shared, lead, &name).await;
-    for fault in remove(shared, &here.place) {
+    for fault in faults {
         shared.bus.tell(lead, EventKind::Notice(Notice::Warning(format!("the team {name} left {fault}"))));
     }
     log::team(shared, log::Team::Deleted, &name).await;
-    Ok(TeamEnded { name, unread: unread.into_iter().map(|one| (one.from, one.text)).collect() })
-}
-
-/// Takes back what members wrote to the lead and it has not read.
-async fn forget_mail(shared: &Shared, lead: &AgentId, team: &str) {
-    let Some(row) = shared.row(lead) else { return };
-    let of_team = format!("@{team}");
-    for prompt in row.inbox.list() {
-        if matches!(&prompt.from, Origin::Agent(from) if from.as_str().ends_with(&of_team))
-            && let Err(error) = row.inbox.withdraw(&prompt.id).await
-        {
-            tracing::warn!(%error, "unread mail of a team that is gone may come again");
-        }
-    }
+    Ok(TeamEnded { name, missed })
 }
 
 /// Removes what a session that was closed leaves of the teams that it led. A team with mail that no model has read stays for

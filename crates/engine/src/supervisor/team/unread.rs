@@ -1,46 +1,76 @@
 //! Mail that no model has read yet: a run goes on for it, and no team is removed over it (M1).
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{sleep, timeout};
 use troupe_core::team::{Handler, Message, Team};
 
 use super::outside;
 use super::seat::{Here, Seat};
 use crate::supervisor::Shared;
-use crate::team::TeamPlace;
-use crate::team::mailbox::{Mailbox, PAGE};
+use crate::team::mailbox::{Mailbox, PAGE, Unread};
+use crate::team::{TeamError, TeamPlace};
+
+/// The pause between two looks at what is to come.
+const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) fn for_model(message: &Message) -> bool {
     message.kind.handler() == Handler::Model
 }
 
+/// All that a mailbox holds for a model and counts as unread, in order.
+pub(super) async fn all(mail: &dyn Mailbox, name: &str) -> Result<Vec<Message>, TeamError> {
+    let (mut after, mut found) = (0, Vec::new());
+    loop {
+        let Unread { waiting, .. } = mail.unread(name, after).await?;
+        let is_full = waiting.len() >= PAGE;
+        if let Some(last) = waiting.last() {
+            after = last.position;
+        }
+        found.extend(waiting.into_iter().map(|one| one.message).filter(for_model));
+        if !is_full {
+            return Ok(found);
+        }
+    }
+}
+
 /// Whether a mailbox has something for a model besides what `is_known` says; what can't be read counts as something.
-async fn any(mail: &dyn Mailbox, name: &str, is_known: impl Fn(&Message) -> bool + Send) -> bool {
-    let Ok(unread) = mail.unread(name, 0).await else { return true };
-    unread.waiting.len() >= PAGE
-        || unread.waiting.iter().any(|one| for_model(&one.message) && !is_known(&one.message))
+pub(super) async fn any(mail: &dyn Mailbox, name: &str, is_known: impl Fn(&Message) -> bool + Send) -> bool {
+    all(mail, name).await.map_or(true, |all| !all.iter().all(is_known))
 }
 
 /// Notes what waits for a seat that is about to be taken, so that it counts as on its way; whether there is anything for
 /// a model.
 pub(super) async fn note(here: &Here, name: &str) -> bool {
-    let (mut after, mut found) = (0, false);
-    while let Ok(unread) = here.mail.unread(name, after).await {
-        for one in unread.waiting.iter().filter(|one| for_model(&one.message)) {
-            here.sent(name, &one.message.id);
-            found = true;
-        }
-        match unread.waiting.last() {
-            Some(last) if unread.waiting.len() >= PAGE => after = last.position,
-            _ => break,
-        }
+    let all = all(&*here.mail, name).await.unwrap_or_default();
+    for message in &all {
+        here.sent(name, &message.id);
     }
-    found
+    !all.is_empty()
+}
+
+/// Waits until all that waits for a seat's model is in its inbox, for `limit` at most; whether it is.
+pub(super) async fn come_in(seat: &Seat, limit: Duration) -> bool {
+    let all_in = async {
+        while is_to_come(seat).await {
+            seat.nudge.notify_one();
+            sleep(PAUSE).await;
+        }
+    };
+    timeout(limit, all_in).await.is_ok()
 }
 
 /// Whether something for a seat's model is not in its inbox yet.
 pub(super) async fn is_to_come(seat: &Seat) -> bool {
     any(&*seat.here.mail, &seat.name, |message| seat.was_given(&message.id)).await
+}
+
+/// The lead's name, where something waits for its model in the mailboxes at `place` that its inbox was not given.
+pub(super) async fn to_come(lead: &Seat, place: &TeamPlace, array_mail: bool) -> Vec<String> {
+    let is_given = |message: &Message| lead.was_given(&message.id);
+    let waits = any(&*place.mail(array_mail), &lead.name, is_given).await;
+    waits.then(|| lead.name.clone()).into_iter().collect()
 }
 
 /// Whether mail waits that a living reader is to take, whoever wrote it. Readers of this process are told to look.
