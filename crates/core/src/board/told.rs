@@ -61,7 +61,8 @@ pub fn told(
     }
     for task in changed {
         let old = before.task(task.id);
-        all.extend(of_owner(old, task, who));
+        all.extend(of_new_owner(old, task, who));
+        all.extend(of_old_owner(old, task, step, who));
         all.extend(of_subscribers(old, task, who, listeners));
     }
     if changed.iter().any(is_over) {
@@ -79,28 +80,42 @@ fn is_over(task: &Task) -> bool {
     matches!(task.status, Status::Completed | Status::Deleted)
 }
 
-/// A task was given to somebody, or taken away.
-fn of_owner(old: Option<&Task>, task: &Task, who: &Who) -> Option<Telling> {
-    let had = old.filter(|old| old.status != Status::Completed).and_then(|old| old.owner.as_ref());
-    let has = task.owner.as_ref().filter(|_| matches!(task.status, Status::Pending | Status::InProgress));
-    let (to, text, kind) = match (had, has) {
-        (had, Some(has)) if had != Some(has) && *has != who.name => {
-            let kind = Kind::TaskAssignment {
-                task_id: task.id.to_string(),
-                subject: task.subject.clone(),
-                description: task.description.clone(),
-                assigned_by: who.name.clone(),
-            };
-            (has, format!("Task {} is yours: {}", task.id, task.subject), kind)
-        }
-        (Some(had), None) if *had != who.name && task.status == Status::Deleted => (
-            had,
-            format!("Task {} ({}), which was yours, was deleted by {}.", task.id, task.subject, who.name),
-            Kind::Text,
-        ),
-        _ => return None,
+/// A task was given to somebody.
+fn of_new_owner(old: Option<&Task>, task: &Task, who: &Who) -> Option<Telling> {
+    let has = owner(task).filter(|has| old.and_then(owner) != Some(*has) && **has != who.name)?;
+    let kind = Kind::TaskAssignment {
+        task_id: task.id.to_string(),
+        subject: task.subject.clone(),
+        description: task.description.clone(),
+        assigned_by: who.name.clone(),
     };
-    Some(Telling { to: to.clone(), text, kind, about: vec![task.id] })
+    let text = format!("Task {} is yours: {}", task.id, task.subject);
+    Some(Telling { to: has.clone(), text, kind, about: vec![task.id] })
+}
+
+/// A task was taken from whoever had it, or is over without them: they would go on with it.
+fn of_old_owner(old: Option<&Task>, task: &Task, step: &Move, who: &Who) -> Option<Telling> {
+    let had = old.and_then(owner).filter(|had| owner(task) != Some(*had) && **had != who.name)?;
+    // Who has left is told nothing of what it left.
+    if matches!(step, Move::Left { owner, .. } if owner == had) {
+        return None;
+    }
+    let became = match task.status {
+        Status::Deleted => format!("was deleted by {}", who.name),
+        Status::Completed => format!("was marked completed by {}: stop work on it", who.name),
+        Status::Pending | Status::InProgress => match &task.owner {
+            Some(has) if *has == who.name => format!("was taken over by {has}: stop work on it"),
+            Some(has) => format!("was given to {has} by {}: stop work on it", who.name),
+            None => format!("was taken from you by {}: stop work on it", who.name),
+        },
+    };
+    let text = format!("Task {} ({}), which was yours, {became}.", task.id, task.subject);
+    Some(Telling { to: had.clone(), text, kind: Kind::Text, about: vec![task.id] })
+}
+
+/// Who is to do a task that is not over.
+fn owner(task: &Task) -> Option<&String> {
+    task.owner.as_ref().filter(|_| matches!(task.status, Status::Pending | Status::InProgress))
 }
 
 fn of_subscribers<'l>(

@@ -63,6 +63,37 @@ fn the_lead_is_told_once_of_all_that_one_left_undone() {
     assert_eq!(make(&mut board, &Who::lead("lead"), &left), []);
 }
 
+// proves: K3, F070
+#[test]
+fn whoever_loses_a_task_that_is_not_done_hears_who_has_it_now() {
+    let to = |owner: &str| Patch { owner: Some(owner.into()), ..Patch::default() };
+    let status = |status| Patch { status: Some(status), ..Patch::default() };
+    for (patch, receiver, words) in [
+        (to("bob"), vec!["bob", "ann"], "was given to bob by lead"),
+        (to("lead"), vec!["ann"], "was taken over by lead"),
+        (to(""), vec!["ann"], "was taken from you by lead"),
+        (status(Status::Pending), vec!["ann"], "was taken from you by lead"),
+        (status(Status::Completed), vec!["ann"], "was marked completed by lead"),
+        (status(Status::Deleted), vec!["ann"], "was deleted by lead"),
+    ] {
+        let mut board = Board::default();
+        make(&mut board, &Who::lead("lead"), &Move::Add(New { subject: "s".into(), ..New::default() }));
+        make(&mut board, &Who::member("ann"), &Move::Claim(TaskId(1)));
+        let told = make(&mut board, &Who::lead("lead"), &update(1, patch));
+        let told: Vec<_> = told.into_iter().filter(|telling| telling.to != "eve").collect();
+        assert_eq!(receivers(&told), receiver, "{words}");
+        let text = &told.last().unwrap().text;
+        assert!(text.starts_with("Task 1 (s), which was yours, ") && text.contains(words), "{text}");
+    }
+    let mut board = board();
+    make(&mut board, &Who::member("ann"), &Move::Claim(TaskId(1)));
+    let done = update(1, status(Status::Completed));
+    let told = make(&mut board, &Who::member("ann"), &done);
+    assert!(!receivers(&told).contains(&"ann"), "its own moves are no news");
+    let told = make(&mut board, &Who::lead("lead"), &update(1, status(Status::Deleted)));
+    assert!(!receivers(&told).contains(&"ann"), "what is done is nobody's to go on with");
+}
+
 // proves: T2
 #[test]
 fn who_follows_a_task_hears_of_its_moves_and_not_of_its_own() {
