@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use troupe_core::event::Phase;
+use troupe_core::input::Input;
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results};
 use troupe_testkit::world::{say, turn};
 
@@ -41,6 +43,37 @@ async fn a_team_is_not_deleted_under_a_member_at_work_and_goes_once_that_has_agr
     assert_eq!(session.roster().len(), 1, "only the lead lives on");
     assert!(!world.config.place.root.join("teams/blue").exists());
     assert!(!world.config.place.root.join("tasks/blue").exists());
+    close(session).await;
+}
+
+// proves: T3, X9
+#[tokio::test]
+async fn a_member_that_the_person_has_paused_counts_as_at_work() {
+    let (world, _) = playing(
+        "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         reply\n  call TeamDelete\nreply \"tried\"\n\
+         reply\n  call TeamDelete\nreply \"gone\"\n\
+         agent general-purpose\nreply \"idle\"\n",
+    );
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    let phase = || {
+        let all = session.roster();
+        all.iter().find(|one| one.header.agent == member("ann")).map(|one| one.phase)
+    };
+    session.send(&member("ann"), Input::Pause).await.unwrap();
+    eventually("ann is paused", async || phase() == Some(Phase::Paused)).await;
+    turn(&session, 1, "end it").await;
+    let told = results(&entries(&session).await);
+    assert!(told[2].contains("at work: ann"), "{told:?}");
+    session.send(&member("ann"), Input::Continue).await.unwrap();
+    quiet(&session).await;
+    turn(&session, 2, "end it").await;
+    assert!(results(&entries(&session).await)[3].contains("`blue` is gone"));
     close(session).await;
 }
 

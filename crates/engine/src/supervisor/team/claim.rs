@@ -89,7 +89,8 @@ pub(super) async fn try_next(shared: &Arc<Shared>, seat: &Arc<Seat>) {
 
 /// Takes the next task for a member; whether there was one.
 async fn next(shared: &Arc<Shared>, seat: &Arc<Seat>, row: &Row) -> bool {
-    if !seat.claims || seat.is_leaving() {
+    // Whoever has a plan with the lead does nothing until its answer (S6).
+    if !seat.claims || seat.is_leaving() || row.state().proposed.is_some() {
         return false;
     }
     let found = {

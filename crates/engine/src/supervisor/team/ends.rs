@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
-use troupe_core::event::{EventKind, Notice};
+use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::ports::teams::{TeamEnded, TeamRefused};
@@ -228,6 +228,9 @@ fn standing(shared: &Shared, here: &Here, member: &Member) -> Standing {
     let Some(row) = shared.row(&seat.agent) else { return Standing::Ending(seat) };
     if seat.is_leaving() {
         Standing::Ending(seat)
+    } else if row.phase() == Phase::Paused {
+        // What a person has paused is to go on.
+        Standing::Active
     } else if !is_at_work(row.phase()) && row.inbox.list().is_empty() && !here.is_on_the_way(&seat.name) {
         Standing::Idle(seat)
     } else {
