@@ -11,6 +11,8 @@ use super::task::{Task, TaskId};
 pub struct Shown {
     /// Its name.
     pub list: String,
+    /// Tells it from an earlier list of its name: when it was begun, in milliseconds since 1970.
+    pub born: i64,
     /// What is on it.
     pub board: Arc<Board>,
 }
@@ -20,6 +22,8 @@ pub struct Shown {
 pub struct Made {
     /// The list's name.
     pub list: String,
+    /// See [`Shown::born`].
+    pub born: i64,
     /// The list before it.
     pub before: Arc<Board>,
     /// What came of it.
@@ -48,7 +52,24 @@ pub enum MoveError {
     Failed(String),
 }
 
+/// What a list is called in a record that outlasts it: another of its name may come.
+fn key(list: &str, born: i64) -> String {
+    format!("{list}@{born}")
+}
+
+impl Shown {
+    /// What the list is called where it is to be told from an earlier one of its name.
+    pub fn key(&self) -> String {
+        key(&self.list, self.born)
+    }
+}
+
 impl Made {
+    /// See [`Shown::key`].
+    pub fn key(&self) -> String {
+        key(&self.list, self.born)
+    }
+
     /// The task that it was about, before and after; none of it where the move was about none.
     pub fn about(&self) -> (Option<&Task>, Option<&Task>) {
         let id = |id: TaskId| (self.before.task(id), self.changes.tasks.iter().find(|task| task.id == id));

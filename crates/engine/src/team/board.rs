@@ -48,6 +48,8 @@ pub struct Made {
     pub told: Vec<Untold>,
     /// The position of its record; none where nothing changed.
     pub seq: Option<Seq>,
+    /// When the list was begun, in milliseconds since 1970.
+    pub born: i64,
 }
 
 /// What a move is made with.
@@ -67,6 +69,8 @@ pub struct Mover<'m> {
 #[derive(Clone, Default)]
 struct Kept {
     board: Arc<Board>,
+    /// The time of the first move: another list of this name has another.
+    born: Option<i64>,
     /// The tasks of the last record of a move.
     moved: Vec<TaskId>,
     outbox: Outbox,
@@ -75,6 +79,7 @@ struct Kept {
 impl State for Kept {
     fn take(&mut self, seq: Seq, Record(lines): Record) {
         self.outbox.take(seq, &lines);
+        self.born = self.born.or_else(|| lines.iter().find_map(|line| line.get("at")?.as_i64()));
         let tasks: Vec<Task> = lines.into_iter().filter_map(task).collect();
         if !tasks.is_empty() {
             self.moved = tasks.iter().map(|task| task.id).collect();
@@ -91,6 +96,7 @@ struct Decided {
     before: Arc<Board>,
     changes: Changes,
     told: Vec<Telling>,
+    born: i64,
     /// The tasks of the record before, whose writer may have died before it wrote their views.
     earlier: Vec<TaskId>,
 }
@@ -115,8 +121,16 @@ impl TaskList {
     /// # Errors
     /// When the journal can't be read.
     pub async fn load(&self) -> Result<Arc<Board>, TeamError> {
+        Ok(self.look().await?.0)
+    }
+
+    /// The list as it is now, and when it was begun: 0 where no move was made on it.
+    ///
+    /// # Errors
+    /// When the journal can't be read.
+    pub async fn look(&self) -> Result<(Arc<Board>, i64), TeamError> {
         let at = self.folded.now().await?;
-        Ok(self.board(&at).0)
+        Ok((self.board(&at).0, at.state.born.unwrap_or_default()))
     }
 
     /// What a move would come to now, without making it.
@@ -144,15 +158,16 @@ impl TaskList {
             let lines = first.chain(&changes.tasks).filter_map(|task| line(task, mover));
             let tells = told.iter().filter_map(|telling| outbox::tell(telling, mover));
             let record = (!changes.tasks.is_empty()).then(|| Record(lines.chain(tells).collect()));
-            Ok((record, Decided { before, changes, told, earlier: at.state.moved.clone() }))
+            let born = at.state.born.unwrap_or(mover.now_ms);
+            Ok((record, Decided { before, changes, told, born, earlier: at.state.moved.clone() }))
         };
         let (decided, seq) = self.folded.change(&what, decide).await?;
-        let Decided { before, changes, told, earlier } = decided;
+        let Decided { before, changes, told, born, earlier } = decided;
         if seq.is_some() {
             self.show(&before, &changes, earlier).await;
         }
-        let told = seq.map(|seq| Untold::of(&self.name, seq, told, mover)).unwrap_or_default();
-        Ok(Made { before, changes, told, seq })
+        let told = seq.map(|seq| Untold::of((&self.name, born), seq, told, mover)).unwrap_or_default();
+        Ok(Made { before, changes, told, seq, born })
     }
 
     /// The list at a position, and the same where it is another program's.

@@ -64,6 +64,46 @@ async fn a_team_has_one_list_and_its_members_hear_of_it_by_mail() {
     close(session).await;
 }
 
+// proves: K1, K3
+#[tokio::test]
+async fn a_second_team_of_the_same_name_has_news_of_its_own() {
+    let round = |name: &str| {
+        format!(
+            "reply\n  call TeamCreate team_name=blue\n\
+             reply\n  call TaskCreate subject=look description=x\n\
+             reply\n  call Agent description=\"paint\" prompt=\"be {name}\" name={name}\n\
+             reply \"made\"\n\
+             reply\n  call SendMessage to={name} message={{\"type\":\"shutdown_request\",\"request_id\":\"r1\"}}\n\
+             reply \"asked\"\n\
+             reply\n  expect \"{name} was shut down; the tasks\"\n  call TeamDelete\n\
+             reply \"gone\"\n"
+        )
+    };
+    let of = |name: &str| {
+        format!(
+            "agent general-purpose /be {name}/\n\
+             reply\n  call TaskUpdate taskId=\"1\" status=in_progress\n\
+             reply \"I stop here\"\n\
+             reply\n  call SendMessage to=team-lead message={{\"type\":\"shutdown_response\",\"request_id\":\"r1\",\"approve\":true}}\n"
+        )
+    };
+    let script = format!("agent main\n{}{}{}{}", round("ann"), round("bob"), of("ann"), of("bob"));
+    let (world, _) = playing(&script);
+    let session = world.start().await;
+    let mut events = session.subscribe(false);
+    for number in [0, 2] {
+        turn(&session, number, "go").await;
+        quiet(&session).await;
+        say(&session, number + 1, "end it").await;
+        lead_says(&mut events, "gone").await;
+    }
+    let read = mails(&entries(&session).await);
+    let left =
+        read.iter().filter(|mail| mail.contains("the tasks that it has not done can be claimed again"));
+    assert_eq!(left.count(), 2, "the second has the place on its list that the first had: {read:?}");
+    close(session).await;
+}
+
 // proves: T5, K2
 #[tokio::test]
 async fn a_member_that_was_told_to_takes_one_task_after_the_other_and_one_that_was_not_takes_none() {

@@ -50,7 +50,7 @@ fn new(input: &Value) -> Result<New, BadInput> {
 
 fn created(made: &Made) -> ToolOutput {
     let (_, Some(task)) = made.about() else { return ToolOutput::error("Nothing was created.") };
-    let saw = Effect::SawTask { list: made.list.clone(), id: task.id, rev: task.rev };
+    let saw = Effect::SawTask { list: made.key(), id: task.id, rev: task.rev };
     let mut data = json!({"task": {"id": task.id, "subject": task.subject}});
     if !task.description.is_empty() {
         data["task"]["description"] = task.description.clone().into();

@@ -33,7 +33,8 @@ impl TaskGet {
     }
 }
 
-fn shown(Shown { list, board }: Shown, id: TaskId) -> ToolOutput {
+fn shown(shown: &Shown, id: TaskId) -> ToolOutput {
+    let (board, list) = (&shown.board, shown.key());
     let Some(task) = board.task(id) else {
         return ToolOutput::text(format!("There is no task {id}.")).with_data(json!({"task": null}));
     };
@@ -76,7 +77,7 @@ impl Tool for TaskGet {
                 Err(fault) => return ToolOutput::error(fault.to_string()),
             };
             match cx.supervisor.tasks(&cx.me).await {
-                Ok(tasks) => shown(tasks, id),
+                Ok(tasks) => shown(&tasks, id),
                 Err(error) => ToolOutput::error(error.to_string()),
             }
         })

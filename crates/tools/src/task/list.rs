@@ -48,7 +48,8 @@ fn chosen(board: &Board) -> (Vec<&Task>, usize) {
     (tasks, left_out)
 }
 
-fn listed(Shown { list, board }: &Shown, state: &AgentState) -> ToolOutput {
+fn listed(shown: &Shown, state: &AgentState) -> ToolOutput {
+    let (board, list) = (&shown.board, shown.key());
     let (tasks, left_out) = chosen(board);
     let mut lines: Vec<String> = tasks.iter().map(|task| line(board, task)).collect();
     if left_out > 0 {
@@ -68,7 +69,7 @@ fn listed(Shown { list, board }: &Shown, state: &AgentState) -> ToolOutput {
     let data = json!({"tasks": tasks.iter().map(row).collect::<Vec<_>>()});
     let output = ToolOutput::text(lines.join("\n")).with_data(data);
     // A task that was never read has no revision to be held against.
-    let stale = |task: &&&Task| state.seen_task(list, task.id).is_some_and(|rev| rev != task.rev);
+    let stale = |task: &&&Task| state.seen_task(&list, task.id).is_some_and(|rev| rev != task.rev);
     let saw = |task: &&Task| Effect::SawTask { list: list.clone(), id: task.id, rev: task.rev };
     ToolOutput { effects: tasks.iter().filter(stale).map(saw).collect(), ..output }
 }

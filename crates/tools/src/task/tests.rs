@@ -42,7 +42,7 @@ impl Supervisor for Wall {
     }
 
     fn tasks<'a>(&'a self, _me: &'a AgentId) -> BoxFuture<'a, Result<Shown, MoveError>> {
-        let shown = Shown { list: "l".into(), board: Arc::clone(&self.0.lock().unwrap()) };
+        let shown = Shown { list: "l".into(), born: 7, board: Arc::clone(&self.0.lock().unwrap()) };
         Box::pin(async move { Ok(shown) })
     }
 
@@ -51,7 +51,7 @@ impl Supervisor for Wall {
         let before = Arc::clone(&board);
         let made = decide(&before, &step, &Who::member(me.as_str())).map(|changes| {
             changes.tasks.iter().for_each(|task| Arc::make_mut(&mut board).apply(task.clone()));
-            Made { list: "l".into(), before, changes }
+            Made { list: "l".into(), born: 7, before, changes }
         });
         Box::pin(async move { Ok(made?) })
     }

@@ -74,7 +74,7 @@ async fn update(cx: &ToolCx, id: TaskId, patch: Patch) -> ToolOutput {
         Ok(shown) => shown,
         Err(error) => return failed(id, &error),
     };
-    let expect = cx.state.seen_task(&shown.list, id).filter(|_| overwrites(&patch));
+    let expect = cx.state.seen_task(&shown.key(), id).filter(|_| overwrites(&patch));
     let step = Move::Update { id, patch, expect };
     match cx.supervisor.make_move(&cx.me, step).await {
         Ok(made) => updated(&made, id, &cx.state),
@@ -83,7 +83,7 @@ async fn update(cx: &ToolCx, id: TaskId, patch: Patch) -> ToolOutput {
             // It says how the task is now, so a second try is no blind one.
             match error {
                 MoveError::Refused(Refused::Stale { now, .. }) => {
-                    output.with_effect(Effect::SawTask { list: shown.list, id, rev: now.rev })
+                    output.with_effect(Effect::SawTask { list: shown.key(), id, rev: now.rev })
                 }
                 _ => output,
             }
@@ -147,10 +147,10 @@ fn freed(made: &Made, id: TaskId) -> Vec<TaskId> {
 /// Keeps the revisions: of the task itself, and of others that were as they had been read before.
 fn saw(mut output: ToolOutput, made: &Made, about: Option<TaskId>, state: &AgentState) -> ToolOutput {
     for task in &made.changes.tasks {
-        let read = state.seen_task(&made.list, task.id);
+        let read = state.seen_task(&made.key(), task.id);
         let known = read.is_some() && read == made.before.task(task.id).map(|old| old.rev);
         if known || about == Some(task.id) {
-            output.effects.push(Effect::SawTask { list: made.list.clone(), id: task.id, rev: task.rev });
+            output.effects.push(Effect::SawTask { list: made.key(), id: task.id, rev: task.rev });
         }
     }
     output

@@ -68,7 +68,7 @@ impl Table {
         self.vet(shared, step, &mover).await?;
         let made = self.list.make(step, &mover).await?;
         tell::send(shared, self, &made.told).await;
-        Ok(Made { list: self.list.name.clone(), before: made.before, changes: made.changes })
+        Ok(Made { list: self.list.name.clone(), born: made.born, before: made.before, changes: made.changes })
     }
 
     /// Asks whether anybody objects to what the move would come to.
@@ -118,8 +118,8 @@ pub(crate) async fn objects(shared: &Shared, moment: &Moment) -> Option<String> 
 /// The list that an agent works on.
 pub(crate) async fn shown(shared: &Shared) -> Result<Shown, MoveError> {
     let list = shared.lists.list().map_err(|error| failed(&error))?;
-    let board = list.load().await.map_err(|error| failed(&error))?;
-    Ok(Shown { list: list.name.clone(), board })
+    let (board, born) = list.look().await.map_err(|error| failed(&error))?;
+    Ok(Shown { list: list.name.clone(), born, board })
 }
 
 /// Makes a move of an agent. A call that is broken off does not break off what is recorded by then, and is to be told.
@@ -171,13 +171,15 @@ pub(crate) async fn release(shared: &Arc<Shared>, seat: &Seat, step: Move) -> Re
 pub(crate) struct Next {
     /// The task that is the member's now; none where none was free, or it has one under way.
     pub(crate) task: Option<Task>,
+    /// When the list was begun.
+    pub(crate) born: i64,
     /// Whether others of those that are gone are free now, too. Whoever looked pokes, once it holds nothing.
     pub(crate) frees: bool,
 }
 
 /// Claims the next free task of the team's list for a member that has none under way.
 pub(crate) async fn claim_next(shared: &Arc<Shared>, seat: &Seat) -> Result<Next, MoveError> {
-    let nothing = Next { task: None, frees: false };
+    let nothing = Next { task: None, born: 0, frees: false };
     let table = Table::of(shared).await?;
     let board = table.list.load().await.map_err(|error| failed(&error))?;
     let busy = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
@@ -188,13 +190,13 @@ pub(crate) async fn claim_next(shared: &Arc<Shared>, seat: &Seat) -> Result<Next
     let who = who(shared, &seat.agent);
     match table.make(shared, &who, &Move::ClaimNext, Some(&tell::main(shared))).await {
         Ok(made) => {
-            let frees = frees(&made);
+            let (frees, born) = (frees(&made), made.born);
             let Changes { tasks, about } = made.changes;
             let task = tasks.into_iter().find(|task| Some(task.id) == about);
             if let Some(task) = &task {
                 *lock(&seat.last_task) = Some(task.id.to_string());
             }
-            Ok(Next { task, frees })
+            Ok(Next { task, born, frees })
         }
         Err(MoveError::Refused(Refused::NoneFree { .. })) => Ok(nothing),
         Err(error) => Err(error),

@@ -106,7 +106,7 @@ async fn next(shared: &Arc<Shared>, seat: &Arc<Seat>, row: &Row) -> bool {
             }
         };
         let given = match &found.task {
-            Some(task) => give(shared, seat, row, task).await,
+            Some(task) => give(shared, seat, row, (task, found.born)).await,
             None => false,
         };
         (given, found.frees)
@@ -119,8 +119,8 @@ async fn next(shared: &Arc<Shared>, seat: &Arc<Seat>, row: &Row) -> bool {
 }
 
 /// Tells a member of its task. One that can't be told gives it back.
-async fn give(shared: &Arc<Shared>, seat: &Seat, row: &Row, task: &Task) -> bool {
-    let Err(error) = row.inbox.send(assignment(seat, task)).await else { return true };
+async fn give(shared: &Arc<Shared>, seat: &Seat, row: &Row, (task, born): (&Task, i64)) -> bool {
+    let Err(error) = row.inbox.send(assignment(seat, task, born)).await else { return true };
     tracing::warn!(%error, name = seat.name, task = %task.id, "a member can't be told of its task, which is given back");
     let reason = Some("its member could not be told".to_owned());
     if let Err(error) = tasks::release(shared, seat, Move::Release { id: task.id, reason }).await {
@@ -134,25 +134,25 @@ async fn give(shared: &Arc<Shared>, seat: &Seat, row: &Row, task: &Task) -> bool
 pub(super) async fn goes_on(shared: &Arc<Shared>, agent: &AgentId) -> bool {
     let Some(seat) = shared.seats.of(agent).filter(|seat| seat.claims) else { return false };
     let Some(row) = shared.row(agent) else { return false };
-    let Ok(Shown { board, .. }) = tasks::shown(shared).await else { return false };
+    let Ok(Shown { board, born, .. }) = tasks::shown(shared).await else { return false };
     let own = |task: &&Task| task.status == Status::InProgress && task.owner.as_ref() == Some(&seat.name);
     let Some(task) = board.tasks().find(own) else { return next(shared, &seat, &row).await };
     if !is_claimed_as_next(task) {
         return false;
     }
-    let prompt = assignment(&seat, task);
+    let prompt = assignment(&seat, task, born);
     let kept = Inbox::kept(&*shared.parts.journal, &shared.paths.inbox(agent)).await;
     kept.is_ok_and(|kept| !kept.came.contains(&prompt.id)) && row.inbox.send(prompt).await.is_ok()
 }
 
-/// One id for each claim, so that it is read once.
-fn assignment(seat: &Seat, task: &Task) -> Prompt {
+/// One id for each claim on a list begun at `born`, so that it is read once.
+fn assignment(seat: &Seat, task: &Task, born: i64) -> Prompt {
     let text = format!(
         "Task {} is yours now: {}\n{}\nYou took it because you had nothing to do. Mark it completed when it is; give it back \
          (no owner, pending) if you can't do it.",
         task.id, task.subject, task.description
     );
-    prompt(format!("claim-{}-{}-{}-{}", seat.here.name(), task.id, seat.name, task.rev), &text)
+    prompt(format!("claim-{}-{born}-{}-{}-{}", seat.here.name(), task.id, seat.name, task.rev), &text)
 }
 
 fn prompt(id: String, text: &str) -> Prompt {

@@ -70,7 +70,7 @@ pub(super) fn tell(telling: &Telling, mover: &Mover<'_>) -> Option<Map<String, V
 
 impl Untold {
     /// What a move at this position has to tell.
-    pub(super) fn of(list: &str, seq: Seq, told: Vec<Telling>, mover: &Mover<'_>) -> Vec<Self> {
+    pub(super) fn of(list: (&str, i64), seq: Seq, told: Vec<Telling>, mover: &Mover<'_>) -> Vec<Self> {
         let untold = |(n, telling)| Self::new(list, seq, n, mover.who.name.clone(), telling);
         told.into_iter().enumerate().map(untold).collect()
     }
@@ -92,8 +92,9 @@ impl Untold {
         }
     }
 
-    fn new(list: &str, seq: Seq, n: usize, from: String, telling: Telling) -> Self {
-        Self { seq, id: format!("task-{list}-{seq}-{n}"), from, telling }
+    fn new((list, born): (&str, i64), seq: Seq, n: usize, from: String, telling: Telling) -> Self {
+        // A later list of this name counts from one again.
+        Self { seq, id: format!("task-{list}-{born}-{seq}-{n}"), from, telling }
     }
 }
 
@@ -104,9 +105,10 @@ impl TaskList {
     /// When the journal can't be read.
     pub async fn untold(&self, mark: Option<&str>) -> Result<Vec<Untold>, TeamError> {
         let at = self.folded.now().await?;
+        let list = (self.name.as_str(), at.state.born.unwrap_or_default());
         let all = at.state.outbox.0.iter().flat_map(|(seq, tells)| {
             let ours = tells.iter().enumerate().filter(|(_, tell)| tell.session.as_deref() == mark);
-            ours.map(|(n, tell)| Untold::new(&self.name, *seq, n, tell.from.clone(), tell.tell.clone()))
+            ours.map(|(n, tell)| Untold::new(list, *seq, n, tell.from.clone(), tell.tell.clone()))
         });
         Ok(all.collect())
     }
