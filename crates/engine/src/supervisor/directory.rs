@@ -95,6 +95,11 @@ impl Directory {
         self.table().names.get(name)?.last().cloned()
     }
 
+    /// Who had a name first.
+    pub(crate) fn first_bearer(&self, name: &str) -> Option<AgentId> {
+        self.table().names.get(name)?.first().cloned()
+    }
+
     /// Whom a message of `from` goes to.
     pub(crate) fn resolve(&self, from: &Header, to: &str) -> Result<AgentId, MailError> {
         let table = self.table();

@@ -9,6 +9,7 @@ mod handoff;
 pub(crate) mod jobs;
 pub(crate) mod log;
 pub(crate) mod mail;
+pub(crate) mod mark;
 pub(crate) mod notice;
 pub(crate) mod peers;
 mod questions;

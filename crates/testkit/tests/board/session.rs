@@ -13,7 +13,8 @@ use troupe_engine::session::Gate;
 use troupe_engine::{Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_testkit::gatekeeper::Doorkeeper;
-use troupe_testkit::world::{World, session, turn};
+use troupe_testkit::reading::eventually;
+use troupe_testkit::world::{World, ended, say, session, turn};
 use troupe_tools::troupe::AgentOptions;
 
 const CLOSE: Duration = Duration::from_secs(10);
@@ -72,6 +73,40 @@ async fn what_a_child_leaves_undone_is_given_back_and_whoever_started_it_is_told
     session.close(CLOSE).await;
 }
 
+// proves: K2, K3, A10
+#[tokio::test]
+async fn two_agents_of_one_name_are_two_owners() {
+    let script = "agent main\n\
+         reply\n  call TaskCreate subject=look description=x\n  call TaskCreate subject=paint description=x\n\
+         reply\n  call Agent description=work prompt=one name=w\n\
+         \x20 call Agent description=work prompt=two name=w\n\
+         reply \"done\"\n\
+         agent general-purpose /one/\n\
+         reply\n  call TaskUpdate taskId=\"1\" status=in_progress\n\
+         reply\n  gate first\n  text \"done\"\n\
+         agent general-purpose /two/\n\
+         reply\n  gate second\n  call TaskUpdate taskId=\"2\" status=in_progress\n\
+         \x20 call TaskUpdate taskId=\"1\" status=completed\n\
+         reply\n  expect \"already claimed by w\"\n  gate third\n  text \"done\"\n";
+    let model = ScriptModel::parse("test", script).unwrap();
+    let mut world = World::new(Arc::new(model.clone()));
+    world.config.leave.mode = Some(Mode::Default);
+    let session = open(&world, Start::New(session())).await;
+    let mut events = session.subscribe(false);
+    say(&session, 1, "go").await;
+    let owner =
+        async |id| session.tasks().await.unwrap().board.task(TaskId(id)).and_then(|task| task.owner.clone());
+    eventually("the first has its task", async || owner(1).await.as_deref() == Some("w")).await;
+    model.release("second");
+    eventually("the second has its own", async || owner(2).await.is_some_and(|owner| owner != "w")).await;
+    model.release("third");
+    eventually("the second has ended", async || owner(2).await.is_none()).await;
+    assert_eq!(owner(1).await.as_deref(), Some("w"), "what the first has is not given back with it");
+    model.release("first");
+    assert_eq!(ended(&mut events).await.text, "done");
+    session.close(CLOSE).await;
+}
+
 // proves: K3
 #[tokio::test]
 async fn a_hook_keeps_a_task_off_the_list_and_another_from_being_completed() {
@@ -116,18 +151,20 @@ async fn sessions_that_share_a_list_by_name_take_over_only_from_one_that_is_gone
     first.config.tasks = Some("shared".into());
     let one = open(&first, Start::New(session())).await;
     turn(&one, 1, "go").await;
-    assert_eq!(task(&one, 1).await.owner.as_deref(), Some("main@00000000"));
+    assert!(task(&one, 1).await.owner.is_some_and(|owner| owner.starts_with("main@00000000-")));
 
     let script = "agent main\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"done\"\n";
     let mut second = world(script);
     second.config.place.root.clone_from(&first.config.place.root);
     second.config.tasks = Some("shared".into());
-    let two = open(&second, Start::New("11111111-0000-4000-8000-000000000000".into())).await;
+    let two = open(&second, Start::New("00000000-0000-4000-8000-000000000001".into())).await;
     turn(&two, 1, "go").await;
     let (_, results) = texts(&two).await;
     assert!(results[0].contains("already claimed by main@00000000"), "{results:?}");
+    let owner = task(&one, 1).await.owner;
     one.close(CLOSE).await;
     turn(&two, 2, "again").await;
-    assert_eq!(task(&two, 1).await.owner.as_deref(), Some("main@11111111"));
+    let taken = task(&two, 1).await.owner;
+    assert!(taken.as_ref().is_some_and(|by| by.starts_with("main@00000000-")) && taken != owner, "{taken:?}");
     two.close(CLOSE).await;
 }

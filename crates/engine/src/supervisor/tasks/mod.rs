@@ -13,12 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use troupe_core::ids::{AgentId, SessionId};
 
 use crate::store::Lease;
+use crate::supervisor::mark::mark;
 use crate::supervisor::team::{Seat, Seats};
 use crate::team::board::TaskList;
 use crate::team::{TeamError, Teams};
-
-/// Characters of a session's id that tell its owners from those of other sessions.
-const SHORT: usize = 8;
 
 /// The lists of a session: its own, one that it shares by a name, its team's.
 pub(crate) struct Lists {
@@ -85,7 +83,7 @@ impl Lists {
     /// What tells this session's owners from those of others; none where no other session has the list.
     fn mark(&self) -> Option<String> {
         let shares = self.by_name.is_some() && self.seat().is_none();
-        shares.then(|| self.session.as_str().chars().take(SHORT).collect())
+        shares.then(|| mark(&self.session))
     }
 
     /// Shows other sessions of a shared list that this one is there, before it moves.

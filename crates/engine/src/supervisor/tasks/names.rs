@@ -31,13 +31,15 @@ pub(super) fn who(shared: &Shared, agent: &AgentId) -> Who {
     }
 }
 
-/// The name by which the session knows an agent.
+/// What an agent is called on the list: its name where it was the first to have it, else its id. So two agents are never
+/// one owner, and none is called otherwise once another has its name.
 fn own_name(shared: &Shared, agent: &AgentId) -> String {
     if agent.is_main() {
         return MAIN.to_owned();
     }
-    let known = shared.directory.known(agent);
-    known.and_then(|known| known.header.name.clone()).unwrap_or_else(|| agent.to_string())
+    let name = shared.directory.known(agent).and_then(|known| known.header.name.clone());
+    let first = name.filter(|name| shared.directory.first_bearer(name).as_ref() == Some(agent));
+    first.unwrap_or_else(|| agent.to_string())
 }
 
 /// The member that an agent works for: the next one above it.
@@ -92,12 +94,14 @@ fn resolved(shared: &Shared, team: Option<&Team>, who: &Who, name: &str) -> Resu
     }
     let plain = name.trim_start_matches('@');
     let agents = shared.live_agents();
+    // As everywhere, a name is that of whoever has it now (A10).
+    let bearer = shared.directory.bearer(plain).filter(|agent| agents.contains(agent));
     let mut known: Vec<String> = agents.iter().map(|agent| own_name(shared, agent)).collect();
-    let found = agents
-        .iter()
-        .zip(&known)
-        .find(|(agent, own)| own.eq_ignore_ascii_case(plain) || agent.as_str() == plain);
-    if let Some((_, own)) = found {
+    let is_meant = |agent: &AgentId, own: &str| match &bearer {
+        Some(bearer) => bearer == agent,
+        None => own.eq_ignore_ascii_case(plain) || agent.as_str() == plain,
+    };
+    if let Some((_, own)) = agents.iter().zip(&known).find(|(agent, own)| is_meant(agent, own)) {
         return Ok(marked(own.clone()));
     }
     known.sort();

@@ -12,7 +12,7 @@ use troupe_core::prompt::reminder;
 use troupe_core::team::{Change, Kind, LEAD, Message, Team, words};
 use troupe_core::visible::visible;
 
-use super::post::post;
+use super::post::{own_id, post};
 use super::seat::{Said, Seat, is_at_work, lock};
 use super::subscriptions;
 use crate::clock::iso;
@@ -56,7 +56,7 @@ impl Seat {
             remark: how.remark,
         };
         let message = Message {
-            id: format!("idle-{}-{}", self.name, how.runs),
+            id: own_id(shared, self, &format!("idle-{}-{}", self.name, how.runs)),
             from: self.name.clone(),
             to: LEAD.to_owned(),
             text: words(&kind, &self.name).unwrap_or_default(),

@@ -8,7 +8,7 @@ use troupe_core::ports::tool::ToolOutput;
 use troupe_core::state::Effect;
 use troupe_core::team::{Kind, LEAD, Message, words};
 
-use super::post::post;
+use super::post::{own_id, post};
 use super::seat::{Seat, lock};
 use crate::clock::iso;
 use crate::supervisor::Shared;
@@ -24,7 +24,7 @@ pub(super) fn is_to_last(seat: &Seat, request: &str) -> bool {
 /// Sends a plan to the lead; the call's result says that its answer is waited for.
 pub(crate) async fn present(shared: &Arc<Shared>, seat: &Seat, call: &CallId, shown: &Value) -> ToolOutput {
     let text = |key: &str| shown.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let request_id = format!("plan-{}-{call}", seat.name);
+    let request_id = own_id(shared, seat, &format!("plan-{}-{call}", seat.name));
     let (plan, file) = (text("plan"), text("planFilePath"));
     let kind = Kind::PlanApprovalRequest {
         request_id: request_id.clone(),

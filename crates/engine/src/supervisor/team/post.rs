@@ -12,6 +12,7 @@ use super::ends;
 use super::seat::{Seat, TO_ALL, lock};
 use crate::clock::iso;
 use crate::supervisor::Shared;
+use crate::supervisor::mark::mark;
 use crate::team::TeamError;
 
 /// Which way a message goes.
@@ -141,15 +142,19 @@ async fn all(shared: &Arc<Shared>, seat: &Arc<Seat>, team: &Team, mail: &Mail) -
     Ok(Receipt { to: AgentId::new("*"), name: None, delivery: Delivery::ToAll(names) })
 }
 
-/// The message's id. The main agent of one process is not that of another, so a member's name goes with it there.
-fn id(seat: &Seat, mail: &Mail) -> String {
-    let id = mail.id();
-    if seat.agent.is_main() && !seat.leads() { format!("{}-{id}", seat.name) } else { id.to_string() }
+/// An id of a seat's own. The main agent of one process is not that of another, nor the next one that has its name; both
+/// may count alike, and the receiver would take the second's message for the first's.
+pub(super) fn own_id(shared: &Shared, seat: &Seat, id: &str) -> String {
+    if seat.agent.is_main() && !seat.leads() {
+        format!("{}-{}-{id}", seat.name, mark(shared.paths.session()))
+    } else {
+        id.to_owned()
+    }
 }
 
 async fn put(shared: &Shared, seat: &Seat, to: &str, mail: &Mail) -> Result<(), MailError> {
     let message = Message {
-        id: id(seat, mail),
+        id: own_id(shared, seat, mail.id().as_str()),
         from: seat.name.clone(),
         to: to.to_owned(),
         text: words(&mail.kind, &seat.name).unwrap_or_else(|| mail.text.clone()),

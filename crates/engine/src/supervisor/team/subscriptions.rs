@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use troupe_core::team::{Kind, Message, Team, slug};
 
-use super::post::post;
+use super::post::{own_id, post};
 use super::seat::Seat;
 use crate::clock::iso;
 use crate::supervisor::Shared;
@@ -16,7 +16,7 @@ pub(super) async fn tell(shared: &Arc<Shared>, seat: &Seat, team: &Team, what: &
     for to in team.members.iter().filter(|one| one.name != seat.name && one.subscriptions.contains(&word)) {
         let text = format!("{} {what}.", seat.name);
         let message = Message {
-            id: format!("state-{}-{runs}-{}", seat.name, slug(what)),
+            id: own_id(shared, seat, &format!("state-{}-{runs}-{}", seat.name, slug(what))),
             from: seat.name.clone(),
             to: to.name.clone(),
             summary: Some(text.clone()),
