@@ -112,6 +112,13 @@ pub(crate) struct TeamTasks {
     pub(crate) json: bool,
 }
 
+impl TeamTasks {
+    /// Whether it changes the list.
+    pub(crate) fn moves(&self) -> bool {
+        [&self.claim, &self.release, &self.complete, &self.delete].iter().any(|id| id.is_some())
+    }
+}
+
 /// Which team to clear away.
 #[derive(Debug, Args)]
 pub(crate) struct TeamClean {

@@ -27,6 +27,13 @@ use crate::{print, sessions};
 /// # Errors
 /// When there is no such team, member or task, or files can't be written.
 pub(crate) async fn run(wish: &TeamWish, env: Env) -> Result<u8, Fault> {
+    if of_person(wish) && env.vars.contains_key(IN_AGENTS_SHELL) {
+        // Whoever reads it could not tell the agent from the person.
+        return Err(Fault::failed(
+            "this is an agent's shell, and what this command does is done as the person",
+        )
+        .hint("agents use SendMessage, TaskUpdate and TeamDelete"));
+    }
     let teams = Teams::new(sessions::root(&env));
     match &wish.command {
         None => print(&list::text(&teams, wish.json).await?),
@@ -38,6 +45,25 @@ pub(crate) async fn run(wish: &TeamWish, env: Env) -> Result<u8, Fault> {
         Some(TeamCommand::Clean(wish)) => clean::run(&teams, wish, &env).await,
         Some(TeamCommand::HidePane(wish)) => print(&pane::run(&teams, wish, true).await?),
         Some(TeamCommand::ShowPane(wish)) => print(&pane::run(&teams, wish, false).await?),
+    }
+}
+
+/// A variable that commands of agents find in their environment.
+const IN_AGENTS_SHELL: &str = "TROUPE";
+
+/// Whether a command writes, moves or ends something in the person's name.
+fn of_person(wish: &TeamWish) -> bool {
+    match &wish.command {
+        Some(TeamCommand::Send(_) | TeamCommand::Clean(_)) => true,
+        Some(TeamCommand::Tasks(tasks)) => tasks.moves(),
+        None
+        | Some(
+            TeamCommand::List(_)
+            | TeamCommand::Show(_)
+            | TeamCommand::Mail(_)
+            | TeamCommand::HidePane(_)
+            | TeamCommand::ShowPane(_),
+        ) => false,
     }
 }
 

@@ -96,6 +96,26 @@ fn teams_are_listed_with_what_each_member_does() {
     troupe(&stage, &["show"]).says(2, &["several teams: blue, odd"]);
 }
 
+// proves: M7, K2
+#[test]
+fn an_agents_shell_does_nothing_in_the_persons_name() {
+    let stage = Stage::new();
+    let place = left_behind(&stage, "blue", vec![member("ann")]);
+    let in_shell =
+        |words: &[&str]| end(stage.troupe().env("TROUPE", "1").arg("team").args(words).stdin(Stdio::null()));
+    for words in [
+        &["send", "ann", "I am the person"][..],
+        &["tasks", "--claim", "1"],
+        &["tasks", "--delete", "1"],
+        &["clean", "blue"],
+    ] {
+        in_shell(words).says(1, &["this is an agent's shell", "hint: agents use SendMessage"]);
+    }
+    assert!(place.folder.exists());
+    in_shell(&["tasks"]).clean();
+    in_shell(&["show", "blue"]).clean();
+}
+
 // proves: M4, M1, T11
 #[test]
 fn mail_is_shown_with_its_state_and_what_is_damaged() {

@@ -24,7 +24,7 @@ pub(super) fn is_to_last(seat: &Seat, request: &str) -> bool {
 /// Sends a plan to the lead; the call's result says that its answer is waited for.
 pub(crate) async fn present(shared: &Arc<Shared>, seat: &Seat, call: &CallId, shown: &Value) -> ToolOutput {
     let text = |key: &str| shown.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let request_id = own_id(shared, seat, &format!("plan-{}-{call}", seat.name));
+    let request_id = format!("plan-{}-{call}", seat.name);
     let (plan, file) = (text("plan"), text("planFilePath"));
     let kind = Kind::PlanApprovalRequest {
         request_id: request_id.clone(),
@@ -33,7 +33,7 @@ pub(crate) async fn present(shared: &Arc<Shared>, seat: &Seat, call: &CallId, sh
     };
     *lock(&seat.plan) = Some(request_id.clone());
     let message = Message {
-        id: request_id.clone(),
+        id: own_id(shared, seat, &request_id),
         from: seat.name.clone(),
         to: LEAD.to_owned(),
         text: words(&kind, &seat.name).unwrap_or_default(),
