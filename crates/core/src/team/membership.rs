@@ -160,6 +160,16 @@ pub struct Member {
     pub other: Map<String, Value>,
 }
 
+/// The field of a member that is to end, whatever process runs it then: it has agreed to, or the person stopped it.
+pub const LEAVES: &str = "leaves";
+
+impl Member {
+    /// Whether it ends as soon as it can: nobody writes to it any more.
+    pub fn leaves(&self) -> bool {
+        self.other.get(LEAVES) == Some(&Value::Bool(true))
+    }
+}
+
 /// One record of the membership's journal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]

@@ -6,7 +6,7 @@ mod message;
 mod name;
 mod words;
 
-pub use membership::{AllowedPath, BackendKind, Change, Member, Owner, PaneAt, Team};
+pub use membership::{AllowedPath, BackendKind, Change, LEAVES, Member, Owner, PaneAt, Team};
 pub use message::{Handler, Kind, Message, lenient};
 pub use name::{LEAD, PERSON, free, lead_id, member_id, slug, split};
 pub use words::{member_prompt, words};

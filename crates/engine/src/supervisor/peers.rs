@@ -223,6 +223,14 @@ fn is_restricted(shared: &Shared, to: &str) -> bool {
     })
 }
 
+/// The addresses of the sessions that the beginning of an id may mean. Which of them runs shows when it is sent, so a rule
+/// about any of them holds.
+fn sessions(register: &Register, id: &str) -> Vec<String> {
+    let id = id.trim();
+    let meant = |peer: &Peer| !id.is_empty() && peer.session.as_str().starts_with(id);
+    register.all().into_iter().filter(meant).map(|peer| format!("{BRIDGE}{}", peer.session)).collect()
+}
+
 /// Adds the whole id of a session to the beginning that a call names, and to a socket where a link leads and whose session
 /// listens there: a rule about either holds.
 pub(crate) fn meant(access: &mut Vec<Access>, shared: &Shared) {
@@ -237,12 +245,12 @@ pub(crate) fn meant(access: &mut Vec<Access>, shared: &Shared) {
                 there.map(|peer| format!("{BRIDGE}{}", peer.session)).filter(|to| is_restricted(shared, to));
             also.extend(to.map(|to| Access::Send { to }));
         }
-        let whole = if let Some(id) = to.strip_prefix(BRIDGE) {
-            shared.register().find(id).ok().map(|peer| format!("{BRIDGE}{}", peer.session))
-        } else {
-            to.strip_prefix(UDS).map(|path| format!("{UDS}{}", crate::judge::real(Path::new(path)).display()))
+        let whole = match (to.strip_prefix(BRIDGE), to.strip_prefix(UDS)) {
+            (Some(id), _) => sessions(&shared.register(), id),
+            (_, Some(path)) => vec![format!("{UDS}{}", crate::judge::real(Path::new(path)).display())],
+            (None, None) => Vec::new(),
         };
-        also.extend(whole.filter(|whole| whole != to).map(|to| Access::Send { to }));
+        also.extend(whole.into_iter().filter(|whole| whole != to).map(|to| Access::Send { to }));
     }
     access.extend(also);
 }

@@ -44,3 +44,27 @@ fn a_sender_is_a_session_by_the_number_and_start_of_its_process() {
         "its number is another's"
     );
 }
+
+// proves: M5, S1
+#[test]
+fn the_beginning_of_an_id_means_each_session_that_it_fits() {
+    let home = tempfile::tempdir().unwrap();
+    let register = Register::new(home.path());
+    let enter = |session: &str| {
+        let socket = home.path().join(format!("peers/{session}.sock"));
+        let peer =
+            Peer { session: SessionId::new(session), socket, process: None, cwd: home.path().to_owned() };
+        register.enter(&peer).unwrap();
+    };
+    enter("7c1d");
+    enter("7c99");
+    let meant = |id: &str| {
+        let mut found = sessions(&register, id);
+        found.sort();
+        found
+    };
+    assert_eq!(meant("7c1"), ["bridge:7c1d"]);
+    assert_eq!(meant(" 7c1d "), ["bridge:7c1d"], "it is sent without the blanks");
+    assert_eq!(meant("7c"), ["bridge:7c1d", "bridge:7c99"], "one of them may be dead");
+    assert!(meant("").is_empty() && meant("8").is_empty());
+}

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use troupe_core::team::{Change, LEAVES, Member, Team};
+use troupe_engine::team::{TeamError, Teams};
 use troupe_testkit::reading::{close, entries, entries_of, eventually, mails, results, told};
 use troupe_testkit::world::{say, turn};
 
@@ -120,5 +122,32 @@ async fn nobody_writes_to_a_member_that_is_leaving() {
     assert!(late.contains("leaving"), "{all:?}");
     std::fs::write(hold, "go\n").unwrap();
     eventually("ann is gone", async || names(&world) == ["team-lead"]).await;
+    close(session).await;
+}
+
+// proves: M5, T3
+#[tokio::test]
+async fn nobody_writes_to_a_member_of_another_process_that_has_agreed_to_end() {
+    let (world, _) = playing(&format!(
+        "{MADE}\
+         reply\n  call SendMessage to=bob message=\"paint it\" summary=hi\n\
+         \x20 call SendMessage to=* message=\"all of you\" summary=hi\n\
+         reply \"tried\"\n\
+         agent general-purpose\nreply \"idle\"\nreply \"heard\"\n"
+    ));
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    quiet(&session).await;
+    let place = Teams::new(world.config.place.root.clone()).find("blue").await.unwrap();
+    let other = [(LEAVES.to_owned(), true.into())].into_iter().collect();
+    let bob = Member { name: "bob".into(), agent_id: "bob@blue".into(), other, ..Member::default() };
+    let joined = |_: Option<&Team>| Ok(vec![Change::Joined { member: Box::new(bob.clone()) }]);
+    place.members.change::<TeamError>(joined).await.unwrap();
+    turn(&session, 1, "write").await;
+    let all = results(&entries(&session).await);
+    assert!(all[2].contains("has agreed to end and is leaving its team"), "{all:?}");
+    assert!(all[3].ends_with("1 of the team: ann."), "{all:?}");
+    assert!(!world.config.place.root.join("teams/blue/inboxes/bob.jsonl").exists());
+    quiet(&session).await;
     close(session).await;
 }

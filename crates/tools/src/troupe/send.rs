@@ -105,11 +105,13 @@ fn parts(input: &Value) -> Result<(&str, &str, Option<&Value>), BadInput> {
     Ok((to, text, None))
 }
 
-/// Where a message goes: a socket by its whole path, others as they are named.
+/// Where a message goes, spelled in the one way that rules are held against: a socket by its whole path, a session
+/// without blanks around its id, others as they are named.
 fn address(at: &Place, to: &str) -> String {
-    match to.strip_prefix(UDS) {
-        Some(path) => format!("{UDS}{}", normal(&at.cwd.join(path)).display()),
-        None => to.to_owned(),
+    match (to.strip_prefix(UDS), to.strip_prefix(BRIDGE)) {
+        (Some(path), _) => format!("{UDS}{}", normal(&at.cwd.join(path)).display()),
+        (_, Some(id)) => format!("{BRIDGE}{}", id.trim()),
+        (None, None) => to.to_owned(),
     }
 }
 

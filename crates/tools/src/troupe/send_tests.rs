@@ -154,7 +154,9 @@ async fn a_message_that_leaves_the_session_is_judged_by_where_it_goes() {
     let access = |to: &str| SendMessage::new().access(&place(), &json!({"to": to, "message": "x"})).unwrap();
     let send = |to: &str| vec![Access::Send { to: to.to_owned() }];
     assert_eq!(access("rev"), [Access::Own]);
-    assert_eq!(access("bridge:7c1d"), send("bridge:7c1d"));
+    for spelled in ["bridge:7c1d", "bridge: 7c1d", "bridge:\t7c1d ", " bridge:7c1d"] {
+        assert_eq!(access(spelled), send("bridge:7c1d"), "{spelled:?}");
+    }
     assert_eq!(access("uds:/run/./x/../a.sock"), send("uds:/run/a.sock"));
     assert_eq!(access("uds:a.sock"), send("uds:/w/a.sock"));
     let post = Post::of(Ok(Delivery::Queued));

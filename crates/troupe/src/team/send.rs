@@ -23,9 +23,16 @@ pub(super) async fn run(teams: &Teams, wish: &TeamSend) -> Result<String, Fault>
     let text = text(wish)?;
     let found = find(teams, team).await?;
     let receivers: Vec<&Member> = match to {
-        "*" => found.team.members.iter().collect(),
+        "*" => found.team.members.iter().filter(|member| !member.leaves()).collect(),
         name => vec![found.member(name)?],
     };
+    if let Some(leaving) = receivers.iter().find(|member| member.leaves()) {
+        let why = format!(
+            "{} has agreed to end and is leaving its team: it reads nothing any more",
+            visible(&leaving.name)
+        );
+        return Err(Fault::failed(why).hint("write to the lead, or start a new member"));
+    }
     let mail = found.place.mail(found.team.array_mail);
     let (mut sent, mut failed) = (Vec::new(), Vec::new());
     for member in receivers {

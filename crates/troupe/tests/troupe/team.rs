@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use troupe_core::board::{Move, New, Who};
-use troupe_core::team::{BackendKind, Change, Kind, Member, Message, Owner, Team, member_id};
+use troupe_core::team::{BackendKind, Change, Kind, LEAVES, Member, Message, Owner, Team, member_id};
 use troupe_engine::store::Lease;
 use troupe_engine::team::board::Mover;
 use troupe_engine::team::{TeamError, TeamPlace, Teams, process};
@@ -114,6 +114,17 @@ fn an_agents_shell_does_nothing_in_the_persons_name() {
     assert!(place.folder.exists());
     in_shell(&["tasks"]).clean();
     in_shell(&["show", "blue"]).clean();
+}
+
+// proves: M5
+#[test]
+fn nobody_writes_to_a_member_that_has_agreed_to_end() {
+    let stage = Stage::new();
+    let other = [(LEAVES.to_owned(), true.into())].into_iter().collect();
+    let place = left_behind(&stage, "blue", vec![member("ann"), Member { other, ..member("bob") }]);
+    troupe(&stage, &["send", "bob", "hello"]).says(1, &["bob has agreed to end", "hint: "]);
+    troupe(&stage, &["send", "*", "hello"]).clean();
+    assert!(place.mail(false).file("ann").exists() && !place.mail(false).file("bob").exists());
 }
 
 // proves: M4, M1, T11

@@ -30,7 +30,7 @@ use crate::starting;
 use crate::store::{Rendered, Restored, StoreError, load};
 use crate::supervisor::account::Account;
 use crate::supervisor::team::{
-    CLAIMS, Here, Order, Place, claims, is_unbegun, leaves, left, place_outside, session_rules, start_outside,
+    CLAIMS, Here, Order, Place, claims, is_unbegun, left, place_outside, session_rules, start_outside,
 };
 use crate::supervisor::{Row, Shared, runner};
 use crate::team::TeamError;
@@ -336,7 +336,7 @@ fn seated(shared: &Arc<Shared>, actor: Actor, here: &Arc<Here>, member: &Member)
     let claims = claims(member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     let seat = shared.seats.take(shared, here, place, &agent);
-    if leaves(member) {
+    if member.leaves() {
         seat.leave();
     }
     Seated { agent, row, actor }

@@ -10,7 +10,7 @@ use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::ids::AgentId;
 use troupe_core::policy::{Behaviour, Destination, Update};
 use troupe_core::ports::teams::{TeamEnded, TeamRefused};
-use troupe_core::team::{AllowedPath, Change, Member, Message};
+use troupe_core::team::{AllowedPath, Change, LEAVES, Member, Message};
 use troupe_core::{BoxFuture, CancellationToken};
 
 use super::outside;
@@ -32,14 +32,6 @@ const ARRIVAL: Duration = Duration::from_secs(5);
 
 /// The field of a member that says by when it is to have answered, so that a later process ends it too.
 const ASKED: &str = "shutdownRequest";
-
-/// The field of a member that is to end, whatever process runs it then: it has agreed to, or the person stopped it.
-const LEAVES: &str = "leaves";
-
-/// Whether a member is to end as soon as it runs.
-pub(crate) fn leaves(member: &Member) -> bool {
-    member.other.get(LEAVES) == Some(&Value::Bool(true))
-}
 
 /// Has a member end once its calls are answered; so that it does in a later process too, the membership says so first.
 pub(super) async fn leave(seat: &Seat) {

@@ -23,7 +23,7 @@ use std::time::Duration;
 pub(crate) use attach::attach;
 pub(crate) use binding::{bind_rules, session_rules};
 pub(crate) use claim::{CLAIMS, claims, poke};
-pub(crate) use ends::{clear_away, leaves, left, stop};
+pub(crate) use ends::{clear_away, left, stop};
 pub(crate) use idle::{WentIdle, due as idle_due, reason as idle_reason, told as idle_words};
 pub use outside::{Handover, Panes};
 pub(crate) use outside::{Order, is_unbegun, place as place_outside, start as start_outside};

@@ -88,7 +88,7 @@ pub(crate) async fn sit(shared: &Arc<Shared>, told: &mut Vec<String>) -> Result<
     let claims = claims(&member);
     let place = Place { name: member.name.clone(), color: member.color, plan, claims };
     let seat = shared.seats.take(shared, &here, place, &main);
-    if ends::leaves(&member) {
+    if member.leaves() {
         seat.leave();
     }
     let task = Arc::clone(shared);

@@ -6,7 +6,7 @@ use troupe_core::entry::Header;
 use troupe_core::ids::AgentId;
 use troupe_core::mail::{Delivery, Mail, MailError, Receipt};
 use troupe_core::policy::Mode;
-use troupe_core::team::{Kind, Message, Team, member_id, words};
+use troupe_core::team::{Kind, Member, Message, Team, member_id, words};
 
 use super::ends;
 use super::seat::{Seat, TO_ALL, lock};
@@ -73,7 +73,12 @@ async fn one(shared: &Arc<Shared>, seat: &Arc<Seat>, to: &str, mail: &Mail) -> R
         return Err(MailError::NoSummary);
     }
     if let Some(theirs) = shared.seats.named(&seat.here, to).filter(|theirs| theirs.is_leaving()) {
-        return Err(MailError::Ended { id: theirs.agent.clone(), why: "it is leaving its team".to_owned() });
+        return Err(leaving(theirs.agent.clone()));
+    }
+    // One of another process says so in the membership.
+    let team = seat.here.team().await.map_err(|error| refused(&error))?;
+    if seat.here.is_leaving(to) || team.member(to).is_some_and(Member::leaves) {
+        return Err(leaving(AgentId::new(member_id(to, &team.name))));
     }
     let mut mail = mail.clone();
     let to_lead = to == troupe_core::team::LEAD;
@@ -102,12 +107,19 @@ async fn one(shared: &Arc<Shared>, seat: &Arc<Seat>, to: &str, mail: &Mail) -> R
         Kind::ShutdownResponse { approve: true, .. } => ends::leave(seat).await,
         _ => {}
     }
-    let team = seat.here.name();
+    let team = &team.name;
     let id = shared
         .seats
         .named(&seat.here, to)
         .map_or_else(|| AgentId::new(member_id(to, team)), |to| to.agent.clone());
     Ok(Receipt { to: id, name: Some(to.to_owned()), delivery: Delivery::Posted })
+}
+
+fn leaving(id: AgentId) -> MailError {
+    MailError::Ended {
+        id,
+        why: "it has agreed to end and is leaving its team: it reads nothing any more".to_owned(),
+    }
 }
 
 /// The mode that an approved plan is carried out in: the lead's own.
@@ -127,7 +139,8 @@ async fn all(shared: &Arc<Shared>, seat: &Arc<Seat>, team: &Team, mail: &Mail) -
     if !seat.may_write_to_all() {
         return Err(MailError::TooOften { most: TO_ALL });
     }
-    let names: Vec<String> = team.names().into_iter().filter(|name| *name != seat.name).collect();
+    let stays = |member: &&Member| member.name != seat.name && !member.leaves();
+    let names: Vec<String> = team.members.iter().filter(stays).map(|member| member.name.clone()).collect();
     let mut failed = Vec::new();
     for name in &names {
         if let Err(error) = put(shared, seat, name, mail).await {
