@@ -103,6 +103,11 @@ impl Server {
         server
     }
 
+    /// What tmux sets in its panes.
+    pub(crate) fn variable(&self) -> String {
+        format!("{},1,0", self.socket.display())
+    }
+
     pub(crate) fn say(&self, words: &[&str]) -> String {
         let said = Command::new("tmux").arg("-S").arg(&self.socket).args(words).output().unwrap();
         assert!(said.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said.stderr));
@@ -148,7 +153,7 @@ impl Lead {
             .args(["--permission-prompt-tool", "stdio", "--teammate-mode", "auto"])
             .args(arguments)
             .env("TROUPE_AGENT_TEAMS", "1")
-            .env("TMUX", format!("{},1,0", server.socket.display()))
+            .env("TMUX", server.variable())
             .env("TMUX_PANE", "%0")
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())

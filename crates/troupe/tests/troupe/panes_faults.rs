@@ -1,7 +1,7 @@
 //! Members in panes of a real tmux where something goes another way: other folders, rules that come later, processes that
 //! are killed.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use troupe_testkit::process::{LIMIT, poll};
@@ -241,4 +241,34 @@ fn a_lead_hears_why_its_member_did_not_start() {
     lead.prompt("go");
     lead.until(|frame| frame.to_string().contains("it did not start: failed to run /nowhere/member"));
     poll("ann is out of the team", LIMIT, || (names(&stage) == ["team-lead"]).then_some(()));
+}
+
+/// A run without a host, in text.
+fn run_in_panes(stage: &Stage, server: &Server, script: &str) -> crate::stage::Ended {
+    let mut command = stage.scripted(script);
+    command
+        .args(["-p", "go", "--teammate-mode", "auto"])
+        .env("TROUPE_AGENT_TEAMS", "1")
+        .env("TMUX", server.variable())
+        .env("TMUX_PANE", "%0")
+        .stdin(Stdio::null());
+    end(&mut command)
+}
+
+// proves: X16, X6
+#[test]
+fn a_run_ends_once_its_members_in_panes_have_nothing_to_do() {
+    let stage = Stage::new();
+    let server = Server::start(&stage);
+    stage.write("work/a.txt", "x");
+    let script = format!(
+        "{TEAM}reply\n  call Agent description=\"ann\" name=ann prompt=\"ANN: look\"\nreply \"started\"\n\
+         agent general-purpose /ANN/\nreply\n  call Read file_path=a.txt\nreply\n  call Read file_path=a.txt\n\
+         reply \"ann waits\"\n"
+    );
+    // That she is idle counts as unread until the lead's next request, and there is none.
+    let ended = run_in_panes(&stage, &server, &script);
+    assert_eq!(ended.clean(), "started\n");
+    assert!(!stage.path("home/.troupe/teams/blue").exists(), "the team goes with the run");
+    assert_eq!(server.panes(), ["%0"]);
 }

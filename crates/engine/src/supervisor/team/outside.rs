@@ -303,9 +303,14 @@ async fn watch(shared: &Arc<Shared>, here: &Arc<Here>, name: &str) {
     }
 }
 
-/// Whether mail is on its way from or to a member.
+/// Whether mail is on its way from or to a member that somebody goes to work for. What idle members said counts as unread
+/// until the lead's next request, and brings about none.
 async fn owes(here: &Here, name: &str) -> bool {
-    let waits = async |name| here.mail.unread(name, 0).await.is_ok_and(|unread| !unread.waiting.is_empty());
+    let wakes = |message: &Message| !matches!(message.kind, Kind::IdleNotification { .. });
+    let waits = async |name| {
+        let unread = here.mail.unread(name, 0).await;
+        unread.is_ok_and(|unread| unread.waiting.iter().any(|one| wakes(&one.message)))
+    };
     waits(name).await || waits(LEAD).await
 }
 
