@@ -39,7 +39,7 @@ use crate::store::{By, Lease, LeaseError, StoreError};
 use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
-pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork, could_not_start};
+pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork, Undone, could_not_start};
 use crate::supervisor::{Shared, background, peers, spawn, team};
 
 pub use crate::supervisor::spawn::ResumeError;
@@ -466,6 +466,11 @@ impl Session {
     /// Whether mail of the session's team is on its way to a reader of this process, or a member's end is yet to be told.
     pub fn members_are_telling(&self) -> bool {
         self.shared.members_are_telling()
+    }
+
+    /// What of the session's team was begun and is not done, for whoever ends the session now.
+    pub async fn undone(&self) -> Vec<team::Undone> {
+        team::undone(&self.shared).await
     }
 
     /// Whether mail of the session's team waits that a reader is still to take, whoever wrote it. Mailboxes are looked at.

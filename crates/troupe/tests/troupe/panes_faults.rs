@@ -272,3 +272,31 @@ fn a_run_ends_once_its_members_in_panes_have_nothing_to_do() {
     assert!(!stage.path("home/.troupe/teams/blue").exists(), "the team goes with the run");
     assert_eq!(server.panes(), ["%0"]);
 }
+
+// proves: X16
+#[test]
+fn a_run_whose_member_failed_or_left_a_task_under_way_is_no_success() {
+    let stage = Stage::new();
+    let play = |script: &str| {
+        let mut command = stage.scripted(script);
+        command
+            .args(["-p", "go", "--output-format", "json"])
+            .env("TROUPE_AGENT_TEAMS", "1")
+            .stdin(Stdio::null());
+        end(&mut command)
+    };
+    let lead = "reply\n  call Agent description=\"ann\" name=ann prompt=\"ANN: look\"\nreply \"started\"\nreply \"heard\"\n";
+    let failed = play(&format!(
+        "{TEAM}{lead}agent general-purpose /ANN/\nreply\n  error 400 \"no such thing\"\n  text \"x\"\n"
+    ));
+    failed.says(1, &["ann@blue did not get done: failed"]);
+    let result: Value = serde_json::from_str(&failed.out).unwrap();
+    assert_eq!((&result["is_error"], &result["result"]), (&json!(true), &json!("started")), "{result:#}");
+    assert_eq!(result["unfinished_tasks"][0]["task_id"], "ann@blue");
+
+    let task = "reply\n  call TaskCreate subject=look description=x\n";
+    let open = play(&format!(
+        "{TEAM}{task}{lead}agent general-purpose /ANN/\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"I stop here\"\n"
+    ));
+    open.says(1, &["blue#1 is under way with ann and not done: look"]);
+}

@@ -120,7 +120,8 @@ fn errors(ended: &Ended<'_>) -> Vec<String> {
     let mut errors: Vec<String> = ended.envelope.error.iter().cloned().collect();
     for task in ended.unfinished {
         let of = |key: &str| task.get(key).and_then(Value::as_str).unwrap_or_default();
-        errors.push(format!("task {} was ended before it was done: {}", of("task_id"), of("description")));
+        let how = Some(of("error")).filter(|how| !how.is_empty()).unwrap_or("was ended before it was done");
+        errors.push(format!("task {} {how}: {}", of("task_id"), of("description")));
     }
     if errors.is_empty() {
         errors.push(

@@ -304,7 +304,8 @@ impl Driver {
         let last = !self.input_open && self.queue.is_empty() && self.leaving.is_none();
         let tasks = &self.projection.tasks;
         // With an agent at work another turn follows, so a stream need not wait for this one's full story.
-        let unknown = tasks.has_background() && !(self.is_stream() && tasks.has_background_agent());
+        let unknown = tasks.has_background() && !(self.is_stream() && tasks.has_background_agent())
+            || !self.is_stream() && self.engine.members_at_work();
         if last && unknown {
             self.held = Some(finished);
             return Ok(());

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use troupe_core::ids::AgentId;
 use troupe_core::input::{Input, Prompt};
 use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::visible::visible_lines;
+use troupe_engine::session::Undone;
 
 use super::driver::Driver;
 use super::questions::Asking;
@@ -94,7 +95,10 @@ impl Driver {
             self.abandon().await?;
             return Ok(Some(exit));
         }
-        if self.held.is_some() && !self.projection.tasks.has_background() {
+        if self.held.is_some()
+            && !self.projection.tasks.has_background()
+            && (self.input_open || self.owes_a_turn())
+        {
             self.release(&[]).await?;
         }
         while self.leaving.is_none()
@@ -130,6 +134,7 @@ impl Driver {
                 return Ok(None);
             }
         }
+        self.leave_team().await?;
         Ok(Some(self.verdict()))
     }
 
@@ -187,6 +192,18 @@ impl Driver {
         }
         self.pay(due).await?;
         self.release(&unfinished).await
+    }
+
+    /// Says what of the session's team is not done: nobody goes on with it.
+    async fn leave_team(&mut self) -> Result<(), Exit> {
+        let undone = self.engine.undone().await;
+        self.unfinished += undone.len();
+        for Undone { id, description, why } in &undone {
+            self.tell(&format!("{id} {why}: {}", visible_lines(description)));
+        }
+        let listed = |one: &Undone| json!({"task_id": one.id, "description": one.description, "status": "stopped", "error": one.why});
+        let listed: Vec<Value> = undone.iter().map(listed).collect();
+        self.release(&listed).await
     }
 
     /// The exit of a run that came to its own end.

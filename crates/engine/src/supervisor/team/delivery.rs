@@ -17,8 +17,9 @@ use troupe_core::team::{Change, Kind, LEAD, Message, Team, member_id, words};
 use super::binding;
 use super::claim;
 use super::ends;
+use super::idle::{FAILED, INTERRUPTED};
 use super::plan;
-use super::seat::{Seat, lock};
+use super::seat::{Said, Seat, lock};
 use super::{outside, permission};
 use crate::inbox::Control;
 use crate::supervisor::Shared;
@@ -142,9 +143,10 @@ async fn hand(shared: &Arc<Shared>, seat: &Arc<Seat>, message: &Message) -> Hand
     let of_lead = message.from == LEAD || message.from == member_id(LEAD, seat.here.name());
     let kind = if message.kind.is_of_lead() && !of_lead { &Kind::Text } else { &message.kind };
     match kind {
-        Kind::IdleNotification { .. } if seat.leads() => {
-            let said = words(kind, &message.from).unwrap_or_default();
-            seat.here.note_idle(&message.from, said, Some(message.id.clone()));
+        Kind::IdleNotification { reason, .. } if seat.leads() => {
+            let words = words(kind, &message.from).unwrap_or_default();
+            let well = !reason.as_deref().is_some_and(|reason| [FAILED, INTERRUPTED].contains(&reason));
+            seat.here.note_idle(&message.from, Said { words, message: Some(message.id.clone()), well });
             return Handed::Kept(message.id.clone());
         }
         Kind::ModeSetRequest { mode } => {

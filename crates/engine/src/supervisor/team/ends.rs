@@ -14,7 +14,7 @@ use troupe_core::team::{AllowedPath, Change, LEAVES, Member, Message};
 use troupe_core::{BoxFuture, CancellationToken};
 
 use super::outside;
-use super::seat::{Here, Seat, is_at_work, lock};
+use super::seat::{Here, Said, Seat, is_at_work, lock};
 use super::subscriptions;
 use super::unread;
 use crate::inbox::Control;
@@ -170,7 +170,7 @@ pub(crate) async fn left(shared: &Arc<Shared>, agent: &AgentId) {
     if unread > 0 {
         let many = if unread == 1 { "message" } else { "messages" };
         let told = format!("has left the team and did not read {unread} {many}");
-        seat.here.note_idle(&seat.name, told.clone(), None);
+        seat.here.note_idle(&seat.name, Said { words: told.clone(), message: None, well: true });
         let told = format!("{} {told}", seat.name);
         shared.bus.tell(agent, EventKind::Notice(Notice::Warning(told)));
     }

@@ -23,13 +23,17 @@ use crate::team::TeamError;
 const TOLD: usize = 20;
 const WORDS: usize = 200;
 
+/// The reasons of a member whose last run came to no good end.
+pub(super) const FAILED: &str = "failed";
+pub(super) const INTERRUPTED: &str = "interrupted";
+
 /// Why a member is idle, as its notification says it.
 pub(crate) fn reason(idle: Idle, awaits: bool) -> &'static str {
     match idle {
         _ if awaits => "awaiting_approval",
         Idle::Jobs => "waiting_background",
-        Idle::Failed | Idle::Limit => "failed",
-        Idle::Interrupted => "interrupted",
+        Idle::Failed | Idle::Limit => FAILED,
+        Idle::Interrupted => INTERRUPTED,
         Idle::Fresh | Idle::Done => "available",
     }
 }

@@ -16,6 +16,7 @@ mod plan;
 mod post;
 mod seat;
 mod subscriptions;
+mod undone;
 mod unread;
 
 use std::time::Duration;
@@ -33,6 +34,8 @@ pub(crate) use permission::ask_lead;
 pub(crate) use plan::present as present_plan;
 pub(crate) use post::{Via, post, route};
 pub(crate) use seat::{Here, Place, Seat, Seats, lock};
+pub use undone::Undone;
+pub(crate) use undone::undone;
 pub(crate) use unread::mail_waits;
 
 /// How a session's teams are.

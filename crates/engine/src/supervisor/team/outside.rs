@@ -17,7 +17,7 @@ use troupe_core::team::{Change, Handler, Kind, LEAD, Member, Message, PaneAt, Te
 
 use super::binding;
 use super::post::post;
-use super::seat::{Here, Seat};
+use super::seat::{Here, Said, Seat};
 use crate::clock::iso;
 use crate::store::private;
 use crate::supervisor::{Shared, tasks};
@@ -333,7 +333,7 @@ async fn has_died(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
         tracing::warn!(%error, name = member.name, "that a member is gone is not recorded");
     }
     let left = fault.map(|fault| format!("; {fault}")).unwrap_or_default();
-    depart(shared, here, member, &format!("{reason}{left}")).await;
+    depart(shared, here, member, &format!("{reason}{left}"), false).await;
 }
 
 /// Waits until a member's process has ended by itself.
@@ -361,10 +361,10 @@ async fn has_left(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
         Ok(_) => String::new(),
         Err(error) => format!("; {error}"),
     };
-    depart(shared, here, member, &format!("has left the team{left}")).await;
+    depart(shared, here, member, &format!("has left the team{left}"), true).await;
 }
 
-async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str) {
+async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str, well: bool) {
     here.forget_idle(&member.name);
     let found = here.mail.unread(&member.name, 0).await.map(|found| found.waiting).unwrap_or_default();
     let unread = found.iter().filter(|one| one.message.kind.handler() == Handler::Model).count();
@@ -373,7 +373,7 @@ async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str) 
         let many = if unread == 1 { "message" } else { "messages" };
         told = format!("{told}, and did not read {unread} {many}");
     }
-    here.note_idle(&member.name, told.clone(), None);
+    here.note_idle(&member.name, Said { words: told.clone(), message: None, well });
     let words = format!("{} {told}", member.name);
     let lead = shared.seats.named(here, LEAD).map(|seat| seat.agent.clone());
     shared.bus.tell(

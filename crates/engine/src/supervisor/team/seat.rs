@@ -48,6 +48,8 @@ pub(crate) struct Said {
     pub(crate) words: String,
     /// The message that it stands in, which counts as unread until the lead's model is told; none where it is no mail.
     pub(crate) message: Option<String>,
+    /// Whether what it did last came to a good end.
+    pub(crate) well: bool,
 }
 
 /// An agent's place in a team.
@@ -154,8 +156,14 @@ impl Here {
         self.place.standing(team, member)
     }
 
-    pub(super) fn note_idle(&self, name: &str, words: String, message: Option<String>) {
-        lock(&self.idle).insert(name.to_owned(), Said { words, message });
+    pub(super) fn note_idle(&self, name: &str, said: Said) {
+        lock(&self.idle).insert(name.to_owned(), said);
+    }
+
+    /// The members in processes of their own that are at work.
+    pub(super) fn outside_at_work(&self) -> Vec<String> {
+        let outside = lock(&self.outside);
+        outside.iter().filter(|(_, (works, _))| *works).map(|(name, _)| name.clone()).collect()
     }
 
     pub(super) fn forget_idle(&self, name: &str) {
