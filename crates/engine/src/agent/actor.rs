@@ -380,7 +380,11 @@ impl Actor {
     async fn cancelled(&mut self) -> Envelope {
         let nothing_open = matches!(next_step(self.transcript(), &self.left()), Step::Yield(_) | Step::Done);
         if self.row.header.resident && self.run.is_none() && nothing_open {
-            // The end of the last run stands there already; a session that closes adds no other.
+            // The end of the last run stands there already; a session that closes adds no other. What it left running
+            // ends with a member that goes alone, too.
+            if !self.shared.token.is_cancelled() {
+                self.stop_jobs().await;
+            }
             return self.envelope(EndReason::Cancelled, None);
         }
         if is_cut(&self.shared, &self.row, &JobId::new(self.me().as_str())) {

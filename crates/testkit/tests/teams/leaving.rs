@@ -68,6 +68,33 @@ async fn a_member_that_waits_for_its_own_command_is_at_work() {
     close(session).await;
 }
 
+// proves: X17, T7
+#[tokio::test]
+async fn the_commands_of_a_member_end_with_it_also_where_it_was_idle() {
+    let (mut world, _) = playing(&format!(
+        "{MADE}\
+         agent general-purpose\n\
+         reply\n  call Bash command=\"read go < hold\" run_in_background=true\n\
+         reply \"waiting\"\nreply \"over\"\n"
+    ));
+    world.config.teams.shutdown = Duration::from_millis(200);
+    let _hold = world.pipe("hold");
+    let session = world.start().await;
+    turn(&session, 0, "go").await;
+    let running = || session.jobs().iter().filter(|one| one.job.outcome.borrow().is_none()).count();
+    eventually("her command runs", async || running() == 1).await;
+    eventually("ann waits", async || {
+        session.roster().iter().any(|one| {
+            one.header.agent == member("ann") && matches!(one.phase, troupe_core::event::Phase::Idle(_))
+        })
+    })
+    .await;
+    assert!(session.stop_job(&member("ann").as_str().into()).await);
+    eventually("ann is gone", async || names(&world) == ["team-lead"]).await;
+    eventually("and so is her command", async || running() == 0).await;
+    close(session).await;
+}
+
 // proves: M4, F058
 #[tokio::test]
 async fn mail_that_a_member_did_not_read_before_it_was_ended_is_told() {
