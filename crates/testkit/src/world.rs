@@ -239,6 +239,7 @@ impl World {
             teams: Teams::new(self.config.place.root.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             export: None,
+            sweep: None,
         }
     }
 

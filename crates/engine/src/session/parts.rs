@@ -28,4 +28,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where the log of agents goes besides its file.
     pub export: Option<Export>,
+    /// Ends the commands that programs which died have left running; blocks for a second at most. Called when a member's
+    /// process is gone.
+    pub sweep: Option<Arc<dyn Fn() + Send + Sync>>,
 }

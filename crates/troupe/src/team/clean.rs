@@ -15,6 +15,7 @@ use troupe_engine::store::Lease;
 use troupe_engine::team::end_member::{Ended, end_member};
 use troupe_engine::team::standing::{FoundTeam, Lead, Standing};
 use troupe_engine::team::{TeamPlace, Teams, process};
+use troupe_tools::shell::end_orphans;
 
 use super::worktree;
 use super::{Found, fault, find, lines_of_json};
@@ -233,6 +234,10 @@ async fn clear(teams: &Teams, found: &Found, env: &Env) -> Report {
             let why = "which this team did not start";
             report.left.push(format!("{} is run by process {process}, {why}", member.name));
         }
+    }
+    if let Some(home) = env.home.clone() {
+        // What their shells left running, where they could not end it themselves.
+        let _ = tokio::task::spawn_blocking(move || end_orphans(&home)).await;
     }
     if !report.left.is_empty() {
         return report;

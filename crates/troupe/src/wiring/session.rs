@@ -18,6 +18,7 @@ use troupe_engine::session::{Background, Peering, PlaceConfig, Prompting, Watchi
 use troupe_engine::team::Teams;
 use troupe_engine::{Config, Parts, Start};
 use troupe_models::DEFAULT_MODEL;
+use troupe_tools::shell::end_orphans;
 use troupe_wire::headless::Options;
 
 use super::permissions::Asked;
@@ -65,6 +66,13 @@ pub(crate) enum Outset {
     Quit,
     /// There is neither a key nor a server.
     NobodyAnswers,
+}
+
+/// Ends what members whose processes died have left running.
+fn sweep(home: PathBuf) -> Arc<dyn Fn() + Send + Sync> {
+    Arc::new(move || {
+        end_orphans(&home);
+    })
 }
 
 /// Wires a run.
@@ -155,6 +163,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         clock: Arc::new(SystemClock),
         // Its task needs the runtime, which is not there yet.
         export: None,
+        sweep: env.home.clone().map(sweep),
     };
     // Only what the session's own log takes is sent, and a log in memory is none that anyone could look at.
     let telemetry = state.lasts.then(|| telemetry::destination(&env, secrets)).flatten();

@@ -1,6 +1,7 @@
 //! Members in panes of a real tmux where something goes another way: other folders, rules that come later, processes that
 //! are killed.
 
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -299,4 +300,30 @@ fn a_run_whose_member_failed_or_left_a_task_under_way_is_no_success() {
         "{TEAM}{task}{lead}agent general-purpose /ANN/\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"I stop here\"\n"
     ));
     open.says(1, &["blue#1 is under way with ann and not done: look"]);
+}
+
+// proves: X17, T3
+#[test]
+fn what_the_shell_of_a_killed_member_ran_ends_with_it() {
+    let stage = Stage::new();
+    let server = Server::start(&stage);
+    let pipe = stage.path("work/hold");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let script = format!(
+        "{TEAM}reply\n  call Agent description=\"ann\" name=ann prompt=\"ANN: look\"\nreply \"started\"\n\
+         agent general-purpose /ANN/\nreply\n  call Bash command=\"read x < hold\" run_in_background=true\n\
+         reply \"ann waits\"\n"
+    );
+    let flags = ["--allowed-tools", "Bash"];
+    let mut lead = Lead::start(&stage, &server, &script, &flags);
+    lead.prompt("go");
+    lead.result("started");
+    // Opens once her command reads.
+    let mut held = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let process = members(&stage).into_iter().find(|member| member["name"] == "ann").unwrap();
+    let pid = process["process"]["pid"].as_u64().unwrap();
+    assert!(Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap().success());
+    poll("she is out of the team", LIMIT, || (names(&stage) == ["team-lead"]).then_some(()));
+    // No line's end, so that it waits on.
+    poll("and nobody is at the pipe", LIMIT, || held.write_all(b"x").is_err().then_some(()));
 }

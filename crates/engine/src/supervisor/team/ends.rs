@@ -316,6 +316,9 @@ pub(crate) async fn clear_away(shared: &Shared) -> Vec<String> {
         for fault in outside::end_all(&team).await {
             tracing::warn!(team = name, fault, "a member has not ended");
         }
+        if team.members.iter().any(outside::is_outside) {
+            outside::sweep(shared).await;
+        }
         let (seats, team) = (&seats, &team);
         let waits = |place: TeamPlace| -> BoxFuture<'_, Vec<String>> {
             Box::pin(async move { unread::owners(seats, &place, team).await })

@@ -34,6 +34,8 @@ const START: Duration = Duration::from_secs(30);
 const LEAVE: Duration = Duration::from_secs(10);
 /// The pause between two looks at a process.
 const LOOK: Duration = Duration::from_millis(50);
+/// How long the end of what a member's shell left running is waited for.
+const SWEEP: Duration = Duration::from_secs(5);
 /// The flag with definitions.
 const AGENTS: &str = "--agents=";
 /// Most characters of the name of a server of tmux that stand for the session.
@@ -364,7 +366,15 @@ async fn has_left(shared: &Arc<Shared>, here: &Arc<Here>, member: &Member) {
     depart(shared, here, member, &format!("has left the team{left}"), true).await;
 }
 
+/// Ends what the shell of a member left running that could not end it itself any more.
+pub(super) async fn sweep(shared: &Shared) {
+    let Some(sweep) = shared.parts.sweep.clone() else { return };
+    // One that panics has swept nothing; the next start does.
+    let _ = timeout(SWEEP, tokio::task::spawn_blocking(move || sweep())).await;
+}
+
 async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str, well: bool) {
+    sweep(shared).await;
     here.forget_idle(&member.name);
     let found = here.mail.unread(&member.name, 0).await.map(|found| found.waiting).unwrap_or_default();
     let unread = found.iter().filter(|one| one.message.kind.handler() == Handler::Model).count();
