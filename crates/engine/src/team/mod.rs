@@ -67,6 +67,19 @@ pub enum TeamError {
         /// The process; 0 where it is not known.
         pid: u32,
     },
+    /// The member goes with its lead's session, which rebuilds it.
+    #[error(
+        "{name} of the team {team} runs in its lead's process and goes on with that session: troupe --resume={session}; or \
+         give another name, to join the team beside it"
+    )]
+    WithLead {
+        /// The member.
+        name: String,
+        /// Its team.
+        team: String,
+        /// The lead's session.
+        session: String,
+    },
     /// A name without a letter or digit.
     #[error("`{0}` is no name: it needs a letter or a digit")]
     Name(String),

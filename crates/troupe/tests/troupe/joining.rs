@@ -92,3 +92,62 @@ fn a_session_joins_a_team_works_in_it_and_can_not_join_one_that_is_not_there() {
     assert!(eve.out.contains("Message to team-lead"), "{eve:?}");
     assert_eq!(stage.survivors(), Vec::<u32>::new());
 }
+
+// proves: T8, T11
+#[test]
+fn a_member_of_a_dead_leads_process_goes_on_with_that_session_alone() {
+    let stage = Stage::new();
+    let script = "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call Agent description=\"paint\" prompt=\"be ann\" name=ann\n\
+         reply \"made\"\n\
+         agent general-purpose\nreply \"idle\"\n";
+    let mut lead = scripted(&stage, "lead.script", script)
+        .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(lead.stdout.take().unwrap());
+    say(&mut lead, "go");
+    assert_eq!(result(&mut output), "made");
+    lead.kill().unwrap();
+    lead.wait().unwrap();
+    let taken = end(scripted(&stage, "eve.script", EVE).arg("--agent-id=ann@blue"));
+    assert_ne!(taken.code, Some(0), "{taken:?}");
+    assert!(taken.err.contains("runs in its lead's process") && taken.err.contains("--resume="), "{taken:?}");
+    assert_eq!(member(&stage, "ann")["state"], "gone");
+}
+
+// proves: T11, K3, T3
+#[test]
+fn the_lead_hears_of_the_end_of_one_that_has_joined_and_has_its_tasks_again() {
+    let stage = Stage::new();
+    let script = "agent main\n\
+         reply\n  call TeamCreate team_name=blue\n\
+         reply\n  call TaskCreate subject=look description=x\n\
+         reply \"made\"\n\
+         reply\n  expect \"eve is gone; the tasks that it has not done can be claimed again\"\n  call TaskList\n\
+         reply\n  expect \"1 [pending] look\"\n  call TeamDelete\n\
+         reply \"gone\"\n";
+    let eve = "agent main\nreply\n  call TaskUpdate taskId=\"1\" status=in_progress\nreply \"on it\"\n";
+    let mut lead = scripted(&stage, "lead.script", script)
+        .args(["-p", "--input-format=stream-json", "--output-format=stream-json", "--verbose"])
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(lead.stdout.take().unwrap());
+    say(&mut lead, "go");
+    assert_eq!(result(&mut output), "made");
+    let mut eve = scripted(&stage, "eve.script", eve)
+        .arg("--agent-id=eve@blue")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let hers = BufReader::new(eve.stdout.take().unwrap());
+    writeln!(eve.stdin.as_mut().unwrap(), "take the task").unwrap();
+    assert!(hers.lines().any(|line| line.unwrap().contains("on it")));
+    eve.kill().unwrap();
+    eve.wait().unwrap();
+    poll("she is out of the team", LIMIT, || (!member(&stage, "eve").is_object()).then_some(()));
+    assert_eq!(result(&mut output), "gone");
+    drop(lead.stdin.take());
+    assert!(lead.wait().unwrap().success());
+}

@@ -12,6 +12,7 @@ use super::ends;
 use super::outside;
 use super::seat::{Here, Place};
 use super::unread;
+use crate::store::Lease;
 use crate::supervisor::Shared;
 use crate::supervisor::spawn::{Books, Reopened, reopen_member};
 use crate::team::process;
@@ -36,7 +37,8 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     let here = Here::new(place, team.array_mail);
     // Before its seat is taken: nothing of it is handed over yet.
     go_on |= unread::note(&here, LEAD).await;
-    shared.seats.take(shared, &here, Place::lead(), &AgentId::main());
+    let lead = shared.seats.take(shared, &here, Place::lead(), &AgentId::main());
+    outside::tend_joined(shared, &lead);
     ends::allow(shared, &team.team_allowed_paths).await;
     let own = process::own().map(|own| ("process".to_owned(), serde_json::json!(own)));
     if let Err(error) = outside::alter(&here, LEAD, own.into_iter().collect()).await {
@@ -51,6 +53,14 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
     }
     let (mut idle, mut seated) = (Vec::new(), Vec::new());
     for member in team.members.iter().filter(|member| in_process(&team, member)) {
+        if is_taken(&here, &member.name) {
+            // Two would read its mail and write its transcript.
+            told.push(format!(
+                "{} of the team {} is run by another process: it stays there",
+                member.name, team.name
+            ));
+            continue;
+        }
         let agent = AgentId::new(member.agent_id.as_str());
         go_on |= unread::note(&here, &member.name).await;
         let opened = reopen_member(shared, &agent, books, &here, member).await;
@@ -88,6 +98,13 @@ pub(crate) async fn attach(shared: &Arc<Shared>, books: &Books, told: &mut Vec<S
         go_on |= unread.is_ok_and(|unread| unread.waiting.iter().any(|one| unread::for_model(&one.message)));
     }
     go_on
+}
+
+/// Whether another process runs a member.
+fn is_taken(here: &Here, name: &str) -> bool {
+    let lock = here.mail.lock(name);
+    let own = std::process::id().to_string();
+    Lease::holder(&lock).is_some_and(|holder| holder != own)
 }
 
 fn in_process(team: &Team, member: &Member) -> bool {

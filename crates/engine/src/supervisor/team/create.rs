@@ -6,6 +6,7 @@ use serde_json::Value;
 use troupe_core::ports::teams::{NewTeam, TeamMade, TeamRefused};
 use troupe_core::team::{Change, Member, Team, free, lead_id, slug};
 
+use super::outside;
 use super::seat::{Here, Place};
 use crate::store::private;
 use crate::supervisor::{Shared, log};
@@ -78,7 +79,8 @@ pub(super) async fn create(shared: &Arc<Shared>, wanted: NewTeam) -> Result<Team
         return Err(system(error));
     }
     let here = Here::new(place, array_mail);
-    shared.seats.take(shared, &here, Place::lead(), &wanted.lead);
+    let seat = shared.seats.take(shared, &here, Place::lead(), &wanted.lead);
+    outside::tend_joined(shared, &seat);
     log::team(shared, log::Team::Created, here.name()).await;
     Ok(made(&here))
 }

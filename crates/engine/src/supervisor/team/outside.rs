@@ -237,6 +237,37 @@ pub(super) fn is_outside(member: &Member) -> bool {
     member.backend_type.and_then(backend::of).is_some()
 }
 
+/// Whether it is a session that a person has entered into the team: nobody but that person ends it (T11). A member of another
+/// program says nothing of its process.
+fn has_joined(team: &Team, member: &Member) -> bool {
+    !team.is_lead(&member.name) && member.backend_type.is_none() && member.process.is_some()
+}
+
+/// Looks after the sessions that people enter into the team, as long as the lead has its seat.
+pub(super) fn tend_joined(shared: &Arc<Shared>, lead: &Arc<Seat>) {
+    let (task, lead) = (Arc::clone(shared), Arc::clone(lead));
+    shared.run(async move {
+        let shared = task;
+        let mut changes = lead.here.place.follow();
+        loop {
+            match lead.here.team().await {
+                Ok(team) => {
+                    for member in team.members.iter().filter(|member| has_joined(&team, member)) {
+                        tend(&shared, &lead.here, &member.name);
+                    }
+                }
+                Err(TeamError::Unknown { .. }) => return,
+                Err(error) => tracing::warn!(%error, "who has joined the team is not known"),
+            }
+            tokio::select! {
+                biased;
+                () = lead.token.cancelled() => return,
+                () = changes.changed() => {}
+            }
+        }
+    });
+}
+
 /// Whether it has a process of its own to come that nothing is known of yet: nobody got so far as to open its pane.
 pub(crate) fn is_unbegun(member: &Member) -> bool {
     is_outside(member) && member.process.is_none() && member.pane.is_none()

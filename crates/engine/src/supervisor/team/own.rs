@@ -131,6 +131,11 @@ async fn enter(shared: &Shared, here: &Here, name: &str) -> Result<(), TeamError
     }
     let decide = |team: Option<&Team>| {
         let member = team.and_then(|team| team.member(name));
+        if let Some(member) = member.filter(|member| member.backend_type == Some(BackendKind::InProcess)) {
+            let (name, team) = (name.to_owned(), here.name().to_owned());
+            let session = member.session_id.clone().unwrap_or_default();
+            return Err(TeamError::WithLead { name, team, session });
+        }
         // A pane may have been opened with a program that starts this one.
         let other = member.and_then(|member| member.process.as_ref()).filter(|one| !process::is_above(one));
         if let Some(owner) = other.filter(|one| process::is_alive(one)) {
