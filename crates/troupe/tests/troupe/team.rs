@@ -1,12 +1,12 @@
 //! `troupe team`: what lies on disk, as a person sees and mends it.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use troupe_core::board::{Move, New, Who};
-use troupe_core::team::{BackendKind, Change, Kind, LEAVES, Member, Message, Owner, Team, member_id};
+use troupe_core::team::{BackendKind, Change, Kind, LEAVES, Member, Message, Owner, PaneAt, Team, member_id};
 use troupe_engine::store::Lease;
 use troupe_engine::team::board::Mover;
 use troupe_engine::team::{TeamError, TeamPlace, Teams, process};
@@ -453,4 +453,30 @@ fn nothing_that_acts_on_a_terminal_is_printed_as_text_or_json() {
         sly,
         "a program reads what is there"
     );
+}
+
+// proves: X17, T11
+#[test]
+fn a_member_that_a_person_has_taken_up_is_ended_by_that_person_alone() {
+    let stage = Stage::new();
+    // She had a pane, of which nothing is left.
+    let process = Some(Owner { pid: std::process::id(), start: 0 });
+    let pane = PaneAt { id: "%7".into(), process: process.clone(), ..PaneAt::default() };
+    let ann = Member { backend_type: Some(BackendKind::Tmux), process, pane: Some(pane), ..member("ann") };
+    left_behind(&stage, "blue", vec![ann]);
+    let mut person = stage
+        .scripted("agent main\nreply \"here\"\n")
+        .arg("--agent-id=ann@blue")
+        .env("TROUPE_AGENT_TEAMS", "1")
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let hers = BufReader::new(person.stdout.take().unwrap());
+    writeln!(person.stdin.as_mut().unwrap(), "are you there?").unwrap();
+    assert!(hers.lines().any(|line| line.unwrap().contains("here")));
+    let cleaned = troupe(&stage, &["clean", "blue", "--yes"]);
+    assert!(cleaned.out.contains("ann is run by process"), "{cleaned:?}");
+    assert!(person.try_wait().unwrap().is_none(), "her process goes on");
+    person.kill().unwrap();
+    person.wait().unwrap();
 }

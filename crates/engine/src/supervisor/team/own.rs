@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::AgentId;
@@ -125,6 +125,7 @@ async fn join_team(shared: &Shared, here: &Here, name: &str) -> Result<Member, T
 /// Writes down that this process runs the member, unless another one does.
 async fn enter(shared: &Shared, here: &Here, name: &str) -> Result<(), TeamError> {
     let own = process::own();
+    let by_person = shared.config.teams.member.as_ref().is_some_and(|member| member.joins);
     let runs = |pid| TeamError::Runs { name: name.to_owned(), team: here.name().to_owned(), pid };
     if is_held(&here.mail.lock(name)) == Some(true) {
         return Err(runs(0));
@@ -144,6 +145,13 @@ async fn enter(shared: &Shared, here: &Here, name: &str) -> Result<(), TeamError
         let mut fields = Map::new();
         fields.insert("sessionId".to_owned(), json!(shared.paths.session().as_str()));
         fields.extend(own.as_ref().map(|own| ("process".to_owned(), json!(own))));
+        if by_person {
+            // Whoever opened this terminal ends what runs in it, and nobody else (X17).
+            for field in ["backendType", "tmuxPaneId", "pane"] {
+                fields.insert(field.to_owned(), Value::Null);
+            }
+            return Ok(vec![Change::Altered { name: name.to_owned(), fields }]);
+        }
         // Its lead may have been killed before it wrote down where this is.
         let is_unknown = member
             .is_some_and(|member| member.pane.is_none() && member.backend_type == Some(BackendKind::Tmux));
