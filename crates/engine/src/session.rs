@@ -239,6 +239,14 @@ pub enum OpenError {
     /// The team that it is to be a member of is not to be had.
     #[error(transparent)]
     Team(#[from] crate::team::TeamError),
+    /// It is a member's of a team that is there still: without its seat it would be another agent.
+    #[error("session {session} is that of {member}, a member of a team")]
+    Member {
+        /// The session.
+        session: SessionId,
+        /// The member, `NAME@TEAM`.
+        member: String,
+    },
     /// A later version wrote it.
     #[error(
         "session {session} has format {found}, and this version knows formats up to {known}; update troupe"

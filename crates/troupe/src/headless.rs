@@ -182,6 +182,10 @@ fn refused(error: OpenError) -> Fault {
         OpenError::Exists(id) => Fault::failed(format_args!("there is a session {id} already"))
             .hint(format!("go on with it: --resume={id}"))
             .hint("or leave out --session-id, for a new one"),
+        OpenError::Member { ref session, ref member } => {
+            let words = format!("go on with it in its team: troupe --agent-id={member} --resume={session}");
+            Fault::failed(&error).hint(words).hint("or clear the team away first: troupe team clean")
+        }
         OpenError::Lease(LeaseError::Held { holder }) => {
             Fault::failed(format_args!("the session is in use by process {holder}"))
                 .hint(format!("wait for its end, or end it: kill {holder}"))

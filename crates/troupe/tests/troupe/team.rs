@@ -479,4 +479,9 @@ fn a_member_that_a_person_has_taken_up_is_ended_by_that_person_alone() {
     assert!(person.try_wait().unwrap().is_none(), "her process goes on");
     person.kill().unwrap();
     person.wait().unwrap();
+    // Without her seat her session would be another agent.
+    let team: Value = serde_json::from_str(&stage.read("home/.troupe/teams/blue/config.json")).unwrap();
+    let session = team["members"][1]["sessionId"].as_str().unwrap().to_owned();
+    let alone = stage.play("agent main\nreply \"x\"\n", &["-p", "x", &format!("--resume={session}")]);
+    alone.says(1, &["is that of ann@blue, a member of a team", "troupe --agent-id=ann@blue --resume="]);
 }

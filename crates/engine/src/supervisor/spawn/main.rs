@@ -14,6 +14,7 @@ use troupe_core::ports::tool::Tool;
 use troupe_core::prompt::Chain;
 use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
+use troupe_core::team::Member;
 use troupe_core::turn::{Step, next_step};
 
 use super::choice;
@@ -115,6 +116,9 @@ pub(crate) async fn open_main(
             if header.format > FORMAT {
                 return Err(OpenError::TooNew { session: id.clone(), found: header.format, known: FORMAT });
             }
+            if let Some(member) = members_of(shared, &header).await {
+                return Err(OpenError::Member { session: id.clone(), member });
+            }
             told = restored.told;
             let kept = Rendered::load(&shared.paths.prompts(), &restored.transcript.state().prompt);
             let resumed = writer(shared, &header).resume(restored.transcript, restored.seq, told.clone());
@@ -208,6 +212,17 @@ fn render_main(shared: &Shared, (def, starts): (&AgentDef, &Starts), pool: &[Arc
     };
     let system = chain.blocks().into_iter().map(Block::text).collect();
     Rendered { system, tools: specs(shared, (def, starts), pool) }
+}
+
+/// The member that a session is which is opened as none, where its team is there.
+async fn members_of(shared: &Shared, header: &Header) -> Option<String> {
+    let team = header.team.as_ref().filter(|_| shared.config.teams.member.is_none())?;
+    let place = shared.parts.teams.find(team).await.ok()?;
+    let team = place.members.load().await.ok()??;
+    let session = header.session.as_str();
+    let is_it =
+        |member: &&Member| member.session_id.as_deref() == Some(session) && !team.is_lead(&member.name);
+    team.members.iter().find(is_it).map(|member| member.agent_id.clone())
 }
 
 /// The header for a transcript that another program began.

@@ -102,7 +102,7 @@ pub(crate) async fn start(
     let panes = shared.config.teams.panes.as_ref().ok_or("no panes are wanted")?;
     let lead = shared.seats.named(here, LEAD).ok_or("the team has no lead here")?;
     first_words(shared, &lead, member, order).await.map_err(|error| error.to_string())?;
-    let file = here.place.folder.join("handover").join(format!("{}.json", member.name));
+    let file = handover_file(here, &member.name);
     let handover = Handover {
         program: panes.program.clone(),
         arguments: arguments(shared, panes, here.name(), member),
@@ -124,6 +124,10 @@ pub(crate) async fn start(
     }
     tend(shared, here, &member.name);
     Ok(member)
+}
+
+fn handover_file(here: &Here, name: &str) -> PathBuf {
+    here.place.folder.join("handover").join(format!("{name}.json"))
 }
 
 async fn first_words(
@@ -406,6 +410,8 @@ pub(super) async fn sweep(shared: &Shared) {
 
 async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str, well: bool) {
     sweep(shared).await;
+    // One that never came to read it has left the environment behind, with its keys.
+    let _ = std::fs::remove_file(handover_file(here, &member.name));
     here.forget_idle(&member.name);
     let found = here.mail.unread(&member.name, 0).await.map(|found| found.waiting).unwrap_or_default();
     let unread = found.iter().filter(|one| one.message.kind.handler() == Handler::Model).count();
