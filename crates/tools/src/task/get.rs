@@ -39,7 +39,7 @@ fn shown(shown: &Shown, id: TaskId) -> ToolOutput {
         return ToolOutput::text(format!("There is no task {id}.")).with_data(json!({"task": null}));
     };
     let blocks = board.blocks(id);
-    let mut lines = vec![line(&board, task)];
+    let mut lines = vec![line(board, task)];
     if !blocks.is_empty() {
         lines.push(format!("Waiting for it: {}", joined(&blocks)));
     }

@@ -80,7 +80,7 @@ async fn play(mut wired: Wired, trail: &Trail) -> Result<u8, Fault> {
     let tell = |words: &str| warn(words);
     let exporter = wired.telemetry.take().map(|to| Exporter::start(to, Box::new(tell)));
     wired.parts.export = exporter.as_ref().map(Exporter::export);
-    let played = perform(wired, trail).await;
+    let played = Box::pin(perform(wired, trail)).await;
     if let Some(exporter) = exporter {
         exporter.flush().await;
     }

@@ -116,7 +116,7 @@ pub(crate) async fn open_main(
             if header.format > FORMAT {
                 return Err(OpenError::TooNew { session: id.clone(), found: header.format, known: FORMAT });
             }
-            if let Some(member) = members_of(shared, &header).await {
+            if let Some(member) = Box::pin(members_of(shared, &header)).await {
                 return Err(OpenError::Member { session: id.clone(), member });
             }
             told = restored.told;
