@@ -83,7 +83,7 @@ mod tests {
         let write = |last: u32, text: &str, age: u64| {
             let path = folder.join(format!("00000000-0000-4000-8000-{last:012}.jsonl"));
             std::fs::write(&path, text).unwrap();
-            let at = SystemTime::now() - std::time::Duration::from_secs(age);
+            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000 - age);
             File::options().write(true).open(&path).unwrap().set_modified(at).unwrap();
         };
         write(1, "{\"header\": {\"team\": \"blue\"}}\n", 1);
