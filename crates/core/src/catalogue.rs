@@ -166,7 +166,7 @@ mod tests {
         let own =
             |name: &str, isolation| AgentDef { isolation, ..def(name, "", Source::Project("/w".into())) };
         let builtin = ["general-purpose", "Explore", "worker"].map(|name| def(name, "", Source::BuiltIn));
-        let files = [own("general-purpose", Some(Isolation::Worktree)), own("Explore", None)];
+        let files = [own("general-purpose", Some(Isolation::Remote)), own("Explore", None)];
         let catalogue = Catalogue::of(builtin.into_iter().chain(files), Vec::new());
         assert_eq!(catalogue.names(), ["Explore", "worker"]);
         for name in ["general-purpose", "General-Purpose"] {

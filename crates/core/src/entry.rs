@@ -16,6 +16,7 @@ use crate::policy::Mode;
 use crate::state::Effect;
 use crate::time::Time;
 use crate::usage::Usage;
+use crate::worktree::Worktree;
 
 /// The version of the stored form, in each [`Header`].
 pub const FORMAT: u32 = 1;
@@ -158,6 +159,9 @@ pub struct Header {
     /// The team that it is a member of, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
+    /// The worktree that it works in, where it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
     /// The writer's version.
     pub version: String,
 }

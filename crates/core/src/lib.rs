@@ -53,6 +53,7 @@ mod turn_tests;
 pub mod usage;
 pub mod verdict;
 pub mod visible;
+pub mod worktree;
 
 /// A boxed future, for the object-safe seams in [`ports`].
 pub type BoxFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

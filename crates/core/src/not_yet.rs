@@ -11,7 +11,7 @@ enum Lack {
 }
 
 const NOT_YET: &[(&str, Lack)] = &[
-    ("isolation", Lack::Needed(|def| def.isolation.map(place))),
+    ("isolation", Lack::Needed(|def| place(def.isolation?))),
     ("requiredMcpServers", Lack::Needed(servers)),
     ("mcpServers", Lack::Ignored(|def| !def.mcp_servers.is_empty())),
     ("hooks", Lack::Ignored(|def| def.hooks.is_some())),
@@ -50,13 +50,14 @@ pub fn lacks_words(def: &AgentDef) -> Option<String> {
     lacks(def).map(|why| format!("agent type {} can't be started: {why}", def.name))
 }
 
-/// Why no agent is started that is to work there.
-pub fn place(isolation: Isolation) -> String {
-    let place = match isolation {
-        Isolation::Worktree => "in a worktree of its own, and there are no worktrees for agents",
-        Isolation::Remote => "on another machine, and there is none to work on",
-    };
-    format!("it is to work {place} in this version")
+/// Why no agent is started that is to work there; none where one can.
+pub fn place(isolation: Isolation) -> Option<String> {
+    match isolation {
+        Isolation::Worktree => None,
+        Isolation::Remote => {
+            Some("it is to work on another machine, and there is none to work on in this version".to_owned())
+        }
+    }
 }
 
 fn servers(def: &AgentDef) -> Option<String> {
@@ -75,11 +76,14 @@ mod tests {
         let plain = AgentDef::default();
         assert_eq!((ignored_words(&plain), lacks(&plain)), (None, None));
         let worktree = AgentDef { isolation: Some(Isolation::Worktree), ..AgentDef::default() };
+        assert_eq!(lacks(&worktree), None);
+        let remote = AgentDef { isolation: Some(Isolation::Remote), ..AgentDef::default() };
         assert!(
-            lacks(&worktree).is_some_and(|why| why.starts_with("`isolation`: it is to work in a worktree"))
+            lacks(&remote)
+                .is_some_and(|why| why.starts_with("`isolation`: it is to work on another machine"))
         );
-        let both = AgentDef { required_mcp_servers: vec!["git*".into(), "docs".into()], ..worktree };
-        assert!(lacks(&both).is_some_and(|why| why.contains("worktree") && why.ends_with("git*, docs")));
+        let both = AgentDef { required_mcp_servers: vec!["git*".into(), "docs".into()], ..remote };
+        assert!(lacks(&both).is_some_and(|why| why.contains("machine") && why.ends_with("git*, docs")));
         let told = AgentDef { memory: Some(MemoryScope::User), skills: vec!["s".into()], ..plain };
         assert_eq!(lacks(&told), None);
         assert_eq!(

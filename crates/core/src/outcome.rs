@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::usage::Usage;
+use crate::worktree::Kept;
 
 /// The end of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +131,9 @@ pub struct Envelope {
     /// What the harness has to say of the report, such as that nothing stands behind it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
+    /// Its worktree, where there is work in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Kept>,
     /// What there is to check it by.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,

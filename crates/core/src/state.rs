@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +12,7 @@ use crate::def::Effort;
 use crate::entry::Setting;
 use crate::ids::JobId;
 use crate::policy::Mode;
+use crate::worktree::Entered;
 
 /// Most files whose state is remembered (C3: 100 by default); the one seen longest ago goes first.
 pub const SEEN_FILES: usize = 100;
@@ -43,6 +45,10 @@ pub enum Effect {
     Mode(Mode),
     /// A member's plan went to its lead with this request.
     Proposed(String),
+    /// The agent entered a worktree.
+    Entered(Entered),
+    /// It left the worktree that it had entered.
+    Left,
     /// A shell command was run. It changes nothing of the agent; a verdict is held against it (D10).
     Ran(Ran),
 }
@@ -121,6 +127,8 @@ pub struct AgentState {
     pub effort: Option<Effort>,
     /// The name of its rendered prompt and tool list.
     pub prompt: String,
+    /// The worktree that it entered by a call and has not left.
+    pub entered: Option<Arc<Entered>>,
     /// Things to do.
     pub todos: Vec<Todo>,
     /// Files that its tools changed, in order of the path.
@@ -142,6 +150,7 @@ impl AgentState {
             model,
             effort: None,
             prompt,
+            entered: None,
             todos: Vec::new(),
             changed: Vec::new(),
             seen: BTreeMap::new(),
@@ -193,6 +202,18 @@ impl AgentState {
             Effect::Todos(todos) => self.todos.clone_from(todos),
             Effect::Mode(mode) => self.enter(*mode),
             Effect::Proposed(request) => self.proposed = Some(request.clone()),
+            Effect::Entered(entered) => {
+                self.cwd.clone_from(&entered.tree.path);
+                self.entered = Some(Arc::new(entered.clone()));
+                // Files of the same name are others there.
+                self.lose_sight();
+            }
+            Effect::Left => {
+                if let Some(entered) = self.entered.take() {
+                    self.cwd.clone_from(&entered.from);
+                    self.lose_sight();
+                }
+            }
             Effect::Ran(_) => {}
             Effect::SawTask { list, id, rev } => {
                 self.tasks.insert((*id, list.clone()), *rev);

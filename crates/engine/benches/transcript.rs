@@ -71,6 +71,7 @@ fn header() -> Header {
         verdict: false,
         limits: troupe_core::budget::Limits::default(),
         team: None,
+        worktree: None,
         version: "0.0.0".to_owned(),
     }
 }

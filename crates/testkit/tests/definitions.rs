@@ -113,8 +113,7 @@ async fn an_agent_that_lacks_what_it_needs_is_not_offered_and_not_started() {
     };
     let world = world(&format!(
         "agent main\n{}{}{}  text \"done\"\n",
-        call("Walled", "no agent of type `walled` can be started: `isolation`: it is to work in a worktree"),
-        call("far", "on another machine").replace("reply\n  call", "  call"),
+        call("Far", "no agent of type `far` can be started: `isolation`: it is to work on another machine"),
         call("served", "MCP servers of which none is connected: git*, docs; there are: general-purpose")
             .replace("reply\n  call", "  call"),
     ));
@@ -122,7 +121,6 @@ async fn an_agent_that_lacks_what_it_needs_is_not_offered_and_not_started() {
         let text = format!("---\nname: {name}\ndescription: d\n{field}\n---\nx");
         world.write(&format!(".troupe/agents/{name}.md"), &text);
     };
-    write("walled", "isolation: worktree");
     write("far", "isolation: remote");
     write("served", "requiredMcpServers: [git*, docs]");
     write("free", "color: red");
@@ -132,7 +130,7 @@ async fn an_agent_that_lacks_what_it_needs_is_not_offered_and_not_started() {
     assert_eq!(session.roster().len(), 1, "none was started");
     let names = session.definitions().names();
     assert!(names.contains(&"free".to_owned()));
-    assert!(!["walled", "far", "served"].iter().any(|name| names.contains(&(*name).to_owned())), "{names:?}");
+    assert!(!["far", "served"].iter().any(|name| names.contains(&(*name).to_owned())), "{names:?}");
     let listed = session.entries(&AgentId::main(), 0).await.unwrap();
     let listed = listed.iter().find_map(|entry| match &entry.body {
         Body::User { blocks, from: Origin::AgentList(_), .. } => Some(text_of(blocks)),

@@ -13,6 +13,7 @@ pub mod task;
 pub mod team;
 pub mod todo;
 pub mod troupe;
+pub mod worktree;
 
 pub use shell::Options;
 

@@ -46,6 +46,7 @@ fn header(agent: &str, parent: &str, call: Option<&str>) -> Arc<Header> {
         verdict: false,
         limits: troupe_core::budget::Limits::default(),
         team: None,
+        worktree: None,
         version: "0".into(),
     })
 }

@@ -94,7 +94,7 @@ fn reached(command: &Command, place: &Place) -> Option<String> {
 }
 
 /// How a command may change the project although its words name nothing of it.
-fn hidden_change(command: &Command, place: &Place) -> Option<String> {
+pub(super) fn hidden_change(command: &Command, place: &Place) -> Option<String> {
     if is_held(command) {
         return None;
     }
@@ -126,7 +126,7 @@ fn changes_repository(words: &[Word], part: &Simple, command: &Command, place: &
     !is_own && !makes_a_copy(rest)
 }
 
-fn written(part: &Simple, command: &Command, place: &Place) -> Option<String> {
+pub(super) fn written(part: &Simple, command: &Command, place: &Place) -> Option<String> {
     let changed = targets(part, place).into_iter().filter(|target| target.deed != Deed::Read);
     let named = changed.map(|target| (target.text, target.path));
     let texts = part.texts();

@@ -12,6 +12,7 @@ mod copy;
 mod decide;
 mod exec;
 mod explain;
+mod fence;
 mod file;
 mod git;
 mod grammar;

@@ -87,14 +87,14 @@ fn changes_some_repository(words: &[&str]) -> bool {
 }
 
 /// Whether a line may set a variable of git's, or has another command set it.
-fn sets_variable(command: &Command) -> bool {
+pub(super) fn sets_variable(command: &Command) -> bool {
     const OF_GIT: &str = "GIT_";
     let mut words = command.parts.iter().flat_map(|part| &part.words);
     command.text.contains(OF_GIT) || words.any(|word| word.text().contains(OF_GIT))
 }
 
 /// Whether a use of git says, or sets, which repository is meant.
-fn names_another(words: &[&str]) -> bool {
+pub(super) fn names_another(words: &[&str]) -> bool {
     words.iter().any(|word| {
         let word = word.to_lowercase();
         // An alias has another name for a push, and `insteadOf` for where it goes.

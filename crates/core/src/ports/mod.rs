@@ -7,3 +7,4 @@ pub mod model;
 pub mod supervisor;
 pub mod teams;
 pub mod tool;
+pub mod worktrees;

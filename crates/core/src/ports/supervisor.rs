@@ -11,6 +11,7 @@ use crate::outcome::Outcome;
 use crate::policy::{Answer, Question, Unreadable};
 use crate::ports::teams::Teams;
 use crate::ports::tool::Place;
+use crate::ports::worktrees::Worktrees;
 use crate::spawn::Spawn;
 use crate::{BoxFuture, CancellationToken};
 
@@ -294,6 +295,11 @@ pub trait Supervisor: Send + Sync {
 
     /// The teams; none where they are off.
     fn teams(&self) -> Option<&dyn Teams> {
+        None
+    }
+
+    /// Worktrees; none where the session works in no repository.
+    fn worktrees(&self) -> Option<&dyn Worktrees> {
         None
     }
 

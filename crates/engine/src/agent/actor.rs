@@ -409,17 +409,18 @@ impl Actor {
         let shared = Arc::clone(&self.shared);
         let config = &shared.config;
         let slim = self.def.omit_instructions && config.contexts.slim;
-        let here = self.row.header.cwd == config.place.cwd;
+        let tree = self.row.worktree();
+        let here = tree.is_none() && self.row.header.cwd == config.place.cwd;
         let status = match &config.prompting.status {
             Some(status) if here && !slim => status.get().await,
             _ => None,
         };
         let environment = Environment {
             cwd: self.transcript().state().cwd.clone(),
-            roots: config.place.roots.clone(),
+            roots: if tree.is_some() { Vec::new() } else { config.place.roots.clone() },
             platform: config.prompting.platform.clone(),
             date: crate::clock::day(shared.parts.clock.now()),
-            git: config.place.branch.clone(),
+            git: tree.map(|tree| tree.branch.clone()).or_else(|| config.place.branch.clone()),
             status,
             model: self.info().id.clone(),
             tools: self.rendered.tools.iter().map(|tool| tool.name.to_string()).collect(),

@@ -191,10 +191,15 @@ impl Bench {
         matches!(found.verdict, Verdict::Deny(_)).then_some(found)
     }
 
-    /// The refusal of a call that the agent's definition keeps it from, whatever rules, mode and person say.
+    /// The refusal of a call that the agent's definition or its worktree keeps it from, whatever rules, mode and person
+    /// say.
     fn confined(&self, ready: &Ready) -> Option<Explanation> {
         let place = place(&self.shared, &self.row, &self.plan, self.writes);
-        let why = self.writes.refuses(&ready.access, &place)?;
+        let fenced = || {
+            let tree = self.row.worktree()?;
+            gone(&tree.path, &ready.access).or_else(|| tree.refuses(&ready.access, &place, Path::exists))
+        };
+        let why = self.writes.refuses(&ready.access, &place).or_else(fenced)?;
         Some(Explanation { verdict: Verdict::Deny(why.clone()), reason: why, rule: None, parts: Vec::new() })
     }
 
@@ -218,14 +223,34 @@ impl Bench {
     }
 }
 
+/// Why nothing is read, changed or run for an agent whose worktree is not there any more: it would be elsewhere (F085).
+fn gone(tree: &Path, access: &[Access]) -> Option<String> {
+    let is_local =
+        |access: &Access| matches!(access, Access::Read(_) | Access::Write(_) | Access::Exec(_));
+    (access.iter().any(is_local) && !tree.is_dir()).then(|| {
+        format!(
+            "working directory gone: the worktree {} is not there any more, so nothing was read, changed or run. What \
+             was committed in it is on its branch still. Report this, and end.",
+            tree.display()
+        )
+    })
+}
+
 fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place {
     let config = &shared.config.place;
     let state = row.state();
     let cwd = state.cwd.clone();
-    let mut roots = vec![if row.header.depth == 0 { config.cwd.clone() } else { row.header.cwd.clone() }];
-    roots.push(config.cwd.clone());
-    roots.extend(shared.standing.roots());
-    roots.dedup();
+    let roots = match row.worktree() {
+        // Nothing else is the agent's to write (X8).
+        Some(tree) => vec![tree.path.clone()],
+        None => {
+            let own = if row.header.depth == 0 { &config.cwd } else { &row.header.cwd };
+            let mut roots = vec![own.clone(), config.cwd.clone()];
+            roots.extend(shared.standing.roots());
+            roots.dedup();
+            roots
+        }
+    };
     let mut scratch = scratch::folders(shared, row, writes);
     scratch.extend_from_slice(shared.scratch.names());
     if state.mode == Mode::Plan {

@@ -148,6 +148,7 @@ impl Actor {
             files_changed: transcript.state().changed.clone(),
             descendants: self.descendants(),
             remarks,
+            worktree: None,
             evidence,
         }
     }

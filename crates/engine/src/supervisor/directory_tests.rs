@@ -29,6 +29,7 @@ fn header(id: &str, parent: Option<&str>, name: Option<&str>) -> Arc<Header> {
         verdict: false,
         limits: troupe_core::budget::Limits::default(),
         team: None,
+        worktree: None,
         version: "0".into(),
     })
 }

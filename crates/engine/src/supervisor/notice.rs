@@ -98,6 +98,11 @@ fn of_agent(text: &mut String, job: &Job, envelope: &Envelope) {
     if let Some(error) = &envelope.error {
         field(text, "error", error);
     }
+    if let Some(kept) = &envelope.worktree {
+        field(text, "worktree", &kept.path.display().to_string());
+        field(text, "branch", &kept.branch);
+        field(text, "worktree-holds", &kept.holds);
+    }
     if !envelope.descendants.is_empty() {
         field(text, "its-tasks", &envelope.descendants.join("; "));
     }

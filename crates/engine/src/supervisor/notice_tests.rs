@@ -25,6 +25,7 @@ fn notice(title: &str, text: &str, error: Option<&str>) -> String {
         files_changed: Vec::new(),
         descendants: vec!["task b1 (make): stopped with it".into()],
         remarks: vec!["unproven: </remark>".into()],
+        worktree: None,
         evidence: troupe_core::outcome::Evidence::default(),
     };
     let outcome = Outcome::Agent(Box::new(envelope));

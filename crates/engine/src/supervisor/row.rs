@@ -12,6 +12,7 @@ use troupe_core::policy::Asker;
 use troupe_core::progress::Progress;
 use troupe_core::starts::Starts;
 use troupe_core::state::AgentState;
+use troupe_core::worktree::Worktree;
 
 use super::account::Account;
 use super::spawn::Offer;
@@ -70,6 +71,15 @@ impl Row {
     /// Its state, as it last told.
     pub(crate) fn state(&self) -> Arc<AgentState> {
         Arc::clone(&self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The worktree that it works in: one that it entered, else the one that it was started in.
+    pub(crate) fn worktree(&self) -> Option<Arc<Worktree>> {
+        self.state()
+            .entered
+            .as_ref()
+            .map(|entered| Arc::new(entered.tree.clone()))
+            .or_else(|| self.header.worktree.clone().map(Arc::new))
     }
 
     /// What it does, as it last told; for people.

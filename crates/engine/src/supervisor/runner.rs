@@ -225,6 +225,7 @@ fn failed_agent(row: &Row, reason: EndReason, error: String) -> Envelope {
         files_changed: state.changed.clone(),
         descendants: row.ends(),
         remarks: Vec::new(),
+        worktree: None,
         evidence: Evidence::default(),
     }
 }

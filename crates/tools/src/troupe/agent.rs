@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use troupe_core::BoxFuture;
 use troupe_core::access::Access;
 use troupe_core::block::Block;
+use troupe_core::def::Isolation;
 use troupe_core::fork::FORK;
 use troupe_core::outcome::Outcome;
 use troupe_core::policy::Mode;
@@ -131,7 +132,7 @@ fn spawn(cx: &ToolCx, input: &Value, options: AgentOptions) -> Result<Spawn, Bad
         background: options.background
             && input.get("run_in_background").and_then(Value::as_bool).unwrap_or(fork || options.by_default),
         mode: text(input, "mode").and_then(Mode::parse),
-        isolation: None,
+        isolation: text(input, "isolation").map(|_| Isolation::Worktree),
         claims: input.get("claim_tasks").and_then(Value::as_bool).unwrap_or_default(),
     })
 }
@@ -154,10 +155,7 @@ fn fits(input: &Value) -> Result<(), BadInput> {
         (Some("worktree"), Some(_)) => {
             Err(BadInput::new("cwd", "a worktree is a folder of its own; give one of `cwd` and `isolation`"))
         }
-        (Some("worktree"), None) => Err(BadInput::new(
-            "isolation",
-            "there are no worktrees for agents yet; leave it out, and give agents that write at the same time separate files",
-        )),
+        (Some("worktree"), None) => Ok(()),
         (Some(_), _) => Err(BadInput::new(
             "isolation",
             "there is no other machine to work on; leave it out, and the agent works here",

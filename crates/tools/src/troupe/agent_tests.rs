@@ -58,6 +58,7 @@ impl Stage {
             files_changed: Vec::new(),
             descendants: Vec::new(),
             remarks: Vec::new(),
+            worktree: None,
             evidence: troupe_core::outcome::Evidence::default(),
         }))));
     }
@@ -241,7 +242,6 @@ async fn a_call_that_is_asked_to_lets_its_agent_go_on() {
 #[tokio::test]
 async fn what_there_is_no_place_for_is_refused_with_what_to_do_instead() {
     for (more, words) in [
-        (json!({"isolation": "worktree"}), "no worktrees"),
         (json!({"isolation": "worktree", "cwd": "/w"}), "one of `cwd` and `isolation`"),
         (json!({"isolation": "remote"}), "works here"),
         (json!({"mode": "everything"}), "acceptEdits, plan"),

@@ -76,7 +76,7 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
     if !done {
         return ToolOutput::error(out);
     }
-    let data = json!({
+    let mut data = json!({
         "status": "completed",
         "agentId": asked.id,
         "agentType": asked.kind,
@@ -88,6 +88,10 @@ pub(super) fn write(asked: &Asked<'_>, envelope: &Envelope) -> ToolOutput {
         "totalTokens": envelope.last_usage.total(),
         "usage": envelope.last_usage,
     });
+    if let Some(kept) = &envelope.worktree {
+        data["worktreePath"] = kept.path.to_string_lossy().into();
+        data["worktreeBranch"] = kept.branch.as_str().into();
+    }
     ToolOutput::text(out).with_data(data)
 }
 
@@ -127,6 +131,10 @@ fn trailer(asked: &Asked<'_>, envelope: &Envelope, done: bool) -> String {
         seconds(envelope.duration_ms),
         named(&files),
     );
+    if let Some(kept) = &envelope.worktree {
+        write!(line, "; worktree kept: {} on branch {} ({})", kept.path.display(), kept.branch, kept.holds)
+            .ok();
+    }
     if !envelope.descendants.is_empty() {
         line.push_str("; its agents: ");
         line.push_str(&named(&envelope.descendants));

@@ -25,6 +25,7 @@ fn envelope(text: &str) -> Envelope {
         files_changed: vec!["/w/a.rs".into()],
         descendants: Vec::new(),
         remarks: Vec::new(),
+        worktree: None,
         evidence: Evidence::default(),
     }
 }
@@ -113,6 +114,7 @@ fn many_files_and_descendants_are_counted_not_all_named() {
         files_changed: files,
         descendants: vec!["main/a/b: failed".into()],
         remarks: Vec::new(),
+        worktree: None,
         ..envelope("done")
     });
     assert!(text.contains("/w/9 and 15 more; its agents: main/a/b: failed"), "{text}");

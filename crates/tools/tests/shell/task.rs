@@ -212,6 +212,7 @@ async fn an_agent_shows_its_transcript_as_text_and_then_its_report() {
         files_changed: Vec::new(),
         descendants: Vec::new(),
         remarks: Vec::new(),
+        worktree: None,
         evidence: troupe_core::outcome::Evidence::default(),
     };
     end.send_replace(Some(Outcome::Agent(Box::new(envelope))));

@@ -365,6 +365,7 @@ impl Driver {
             files_changed: Vec::new(),
             descendants: Vec::new(),
             remarks: Vec::new(),
+            worktree: None,
             evidence: troupe_core::outcome::Evidence::default(),
         };
         let finished = Finished {

@@ -119,6 +119,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         verdict: def.verdict,
         limits: def.limits,
         team: None,
+        worktree: None,
         version: shared.config.version.clone(),
     });
     let account =

@@ -102,6 +102,7 @@ pub(crate) async fn open_main(
                 verdict: def.verdict,
                 limits: def.limits,
                 team: member.map(|member| member.team.clone()),
+                worktree: None,
                 version: config.version.clone(),
             };
             header.prompt = keep(shared, &rendered);
@@ -250,6 +251,7 @@ fn foreign_header(shared: &Shared, session: &SessionId, def: &AgentDef, state: &
         verdict: false,
         limits: troupe_core::budget::Limits::default(),
         team: None,
+        worktree: None,
         version: shared.config.version.clone(),
     }
 }

@@ -149,6 +149,7 @@ pub(crate) async fn open_member(
         verdict: def.verdict,
         limits: def.limits,
         team: Some(here.name().to_owned()),
+        worktree: None,
         version: shared.config.version.clone(),
     });
     let limits = def.limits.tighter(shared.config.guards.each);
