@@ -48,7 +48,24 @@ pub struct Kept {
     pub holds: String,
 }
 
+/// What an agent is told of its worktree.
+const BRIEF: &str = include_str!("prompt/worktree.md");
+
 impl Worktree {
+    /// What an agent is told that works here, with what is to be known of the worktree.
+    pub fn brief(&self, notes: &[String]) -> String {
+        let mut text = BRIEF.trim_end().replace("{path}", &self.path.display().to_string());
+        text = text
+            .replace("{branch}", &self.branch)
+            .replace("{checkout}", &self.checkout.display().to_string());
+        text = text.replace("{base}", self.base.get(..12).unwrap_or(&self.base));
+        for note in notes {
+            text.push_str("\n- ");
+            text.push_str(note);
+        }
+        text
+    }
+
     /// The file of the worktree that stands where another checkout has `path`.
     pub fn counterpart(&self, path: &Path) -> Option<PathBuf> {
         if path.starts_with(&self.path) {

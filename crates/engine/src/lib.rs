@@ -24,6 +24,7 @@ pub mod starting;
 pub mod store;
 mod supervisor;
 pub mod team;
+pub mod worktree;
 
 pub use session::{Config, OpenError, Parts, SendError, Session, Start};
 pub use supervisor::account::Totals;

@@ -40,7 +40,7 @@ use crate::supervisor::account::Totals;
 pub use crate::supervisor::background::Background;
 pub use crate::supervisor::jobs::Listed;
 pub use crate::supervisor::team::{Handover, MemberOf, Panes, Teamwork, Undone, could_not_start};
-use crate::supervisor::{Shared, background, peers, spawn, team};
+use crate::supervisor::{Shared, background, peers, spawn, team, worktrees};
 
 pub use crate::supervisor::spawn::ResumeError;
 pub use steering::{NotAtWork, SteerError, Steered};
@@ -316,6 +316,7 @@ impl Session {
         };
         let opened = spawn::open_main(&shared, &start, &mut warnings).await?;
         background::tidy(&shared);
+        worktrees::sweep(&shared);
         tasks::tidy(&shared);
         warnings.extend(peers::listen(&shared).await);
         Ok(Self { shared, warnings, opened, _lease: lease })

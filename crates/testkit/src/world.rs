@@ -1,6 +1,7 @@
 //! Where scenes play: a temporary workspace with the real tools, the real engine and a scripted model.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,6 +33,7 @@ use troupe_engine::session::{
     Teamwork, Watching,
 };
 use troupe_engine::team::Teams;
+use troupe_engine::worktree::{Setup, Worktrees};
 use troupe_engine::{Config, Parts, Session, Start};
 use troupe_models::script::ScriptModel;
 use troupe_tools::troupe::AgentOptions;
@@ -76,6 +78,8 @@ pub struct World {
     pub config: Config,
     /// Agent definitions.
     pub defs: Vec<AgentDef>,
+    /// What new worktrees get.
+    pub setup: Setup,
 }
 
 impl World {
@@ -154,6 +158,7 @@ impl World {
             clock: Arc::default(),
             config,
             defs: definitions(),
+            setup: Setup::default(),
         }
     }
 
@@ -239,8 +244,48 @@ impl World {
             teams: Teams::new(self.config.place.root.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             export: None,
+            worktrees: self.worktrees(),
             sweep: None,
         }
+    }
+
+    /// The worktrees of the workspace, where it is a repository.
+    pub fn worktrees(&self) -> Option<Worktrees> {
+        let is_repository = self.workspace().join(".git").exists();
+        let open = || Worktrees::open(&self.env(), &self.config.place.root, self.setup.clone()).ok();
+        is_repository.then(open).flatten()
+    }
+
+    fn env(&self) -> Env {
+        let home = self.config.place.home.clone();
+        let path = "/usr/local/bin:/usr/bin:/bin".to_owned();
+        let vars = [("PATH".to_owned(), path), ("HOME".to_owned(), home.display().to_string())].into();
+        Env { vars, cwd: self.workspace().to_owned(), home: Some(home) }
+    }
+
+    /// Runs git in the workspace as a person does; what it prints.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn git(&self, words: &[&str]) -> String {
+        let of = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+        let said =
+            Command::new("git").args(of).args(words).current_dir(self.workspace()).output().expect("git");
+        assert!(said.status.success(), "git {words:?}: {}", String::from_utf8_lossy(&said.stderr));
+        String::from_utf8_lossy(&said.stdout).trim_end().to_owned()
+    }
+
+    /// Makes the workspace a repository, with all that is in it as its first commit.
+    ///
+    /// # Panics
+    /// When git fails.
+    pub fn commit_all(&self) {
+        self.git(&["init", "-q"]);
+        // Commits of agents need a name, too.
+        self.git(&["config", "user.name", "A"]);
+        self.git(&["config", "user.email", "a@b"]);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
     }
 
     /// The parts of a session whose process dies after so many appends, to its journal or to those that it shares.
@@ -258,8 +303,11 @@ impl World {
         let mut tools = troupe_tools::builtin_with(troupe_tools::Options::default(), agents);
         if teams {
             tools.extend(troupe_tools::team::tools());
-            tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         }
+        if self.workspace().join(".git").exists() {
+            tools.extend(troupe_tools::worktree::tools());
+        }
+        tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         tools
     }
 

@@ -112,7 +112,7 @@ async fn an_agent_that_lacks_what_it_needs_is_not_offered_and_not_started() {
         )
     };
     let world = world(&format!(
-        "agent main\n{}{}{}  text \"done\"\n",
+        "agent main\n{}{}  text \"done\"\n",
         call("Far", "no agent of type `far` can be started: `isolation`: it is to work on another machine"),
         call("served", "MCP servers of which none is connected: git*, docs; there are: general-purpose")
             .replace("reply\n  call", "  call"),

@@ -58,6 +58,8 @@ pub(crate) struct Actor {
     pub(super) held: Option<Held>,
     /// Compactions since the last reply.
     pub(super) compactions: u32,
+    /// It has entered a worktree, or left one, and its model is to be told where it works now.
+    pub(super) moved: bool,
     /// Calls that it made again and again.
     pub(super) repeats: Repeats,
     pub(super) cache: CacheWatch,
@@ -121,6 +123,7 @@ impl Actor {
             too_long: false,
             held: None,
             compactions: 0,
+            moved: false,
             repeats: Repeats::default(),
         }
     }
@@ -214,6 +217,10 @@ impl Actor {
                 }
                 self.follow_mode().await?;
                 self.tell_of_plan_mode().await?;
+                if std::mem::take(&mut self.moved) {
+                    let environment = self.environment().await;
+                    self.tell(environment, Origin::System).await?;
+                }
                 self.tell_of_agents().await?;
                 self.tell_of_idle_members().await?;
                 self.repeat_reminder().await?;

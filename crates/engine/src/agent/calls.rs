@@ -11,6 +11,7 @@ use troupe_core::event::{EventKind, Phase};
 use troupe_core::ids::JobId;
 use troupe_core::ports::tool::{Reporter, ToolCx, ToolOutput};
 use troupe_core::schedule::{Progress, ready};
+use troupe_core::state::Effect;
 use troupe_core::transcript::OpenCall;
 
 use super::actor::{Actor, CANCELLED, Halt, INTERRUPTED};
@@ -218,6 +219,7 @@ impl Actor {
             Arc::from([Block::ToolResult { id: call.clone(), content, is_error: output.is_error }]);
         let data = output.data.map(Arc::new);
         let told = data.as_deref().and_then(end_in);
+        self.moved |= output.effects.iter().any(|effect| matches!(effect, Effect::Entered(_) | Effect::Left));
         self.record(Body::Result { call, blocks, data, effects: output.effects }).await?;
         // Not before: until the result stands there, the notice has to.
         if let Some((job, run)) = told {

@@ -217,7 +217,8 @@ impl Bench {
 impl Bench {
     /// Whether a folder belongs to another repository than the workspace: trust was given for that one alone.
     fn is_in_another_repository(&self, cwd: &Path) -> bool {
-        let root = |folder: &Path| Checkout::around(folder).map(|checkout| checkout.root);
+        // A worktree is of the repository that its main checkout is of.
+        let root = |folder: &Path| Checkout::around(folder).map(|checkout| checkout.main);
         let workspace = &self.shared.config.place.cwd;
         cwd != workspace && root(cwd) != root(workspace)
     }
@@ -225,8 +226,7 @@ impl Bench {
 
 /// Why nothing is read, changed or run for an agent whose worktree is not there any more: it would be elsewhere (F085).
 fn gone(tree: &Path, access: &[Access]) -> Option<String> {
-    let is_local =
-        |access: &Access| matches!(access, Access::Read(_) | Access::Write(_) | Access::Exec(_));
+    let is_local = |access: &Access| matches!(access, Access::Read(_) | Access::Write(_) | Access::Exec(_));
     (access.iter().any(is_local) && !tree.is_dir()).then(|| {
         format!(
             "working directory gone: the worktree {} is not there any more, so nothing was read, changed or run. What \

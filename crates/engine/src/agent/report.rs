@@ -18,6 +18,7 @@ use super::actor::Actor;
 use crate::store::StoreError;
 use crate::store::agent_log::Extent;
 use crate::supervisor::account::{Account, Over, Spent};
+use crate::supervisor::worktrees;
 
 /// How long an ending agent waits for its own jobs to end.
 const JOBS_END: Duration = Duration::from_secs(8);
@@ -84,6 +85,7 @@ impl Actor {
         let mut envelope = self.envelope(reason, error.as_ref());
         self.row.set_extent(Extent::of(self.transcript()));
         envelope.descendants.extend(stopped);
+        envelope.worktree = worktrees::kept(&self.shared, &self.row).await;
         self.run = None;
         // A slot is free before anyone hears of the end.
         self.slot = None;

@@ -10,6 +10,7 @@ use troupe_core::ports::tool::Tool;
 use super::Definitions;
 use crate::export::Export;
 use crate::team::Teams;
+use crate::worktree::Worktrees;
 
 /// What an engine is put together from.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where the log of agents goes besides its file.
     pub export: Option<Export>,
+    /// The worktrees of the repository; none where the session works in none.
+    pub worktrees: Option<Worktrees>,
     /// Ends the commands that programs which died have left running; blocks for a second at most. Called when a member's
     /// process is gone.
     pub sweep: Option<Arc<dyn Fn() + Send + Sync>>,

@@ -1,6 +1,7 @@
 //! The one door from a tool to the troupe.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use troupe_core::BoxFuture;
@@ -16,10 +17,14 @@ use troupe_core::ports::supervisor::{
 };
 use troupe_core::ports::teams::Teams;
 use troupe_core::ports::tool::Place;
+use troupe_core::ports::worktrees::Worktrees;
 use troupe_core::spawn::Spawn;
 
 use super::jobs::{Hold, Untold};
 use super::{Shared, background, mail, notice, peers, runner, spawn, tasks};
+
+/// How long worktrees may take besides.
+const MAKING: Duration = Duration::from_mins(2);
 
 /// The door, as tools hold it.
 pub(crate) struct Door(pub(crate) Arc<Shared>);
@@ -31,7 +36,9 @@ impl Supervisor for Door {
 
     fn spawn(&self, spawn: Spawn) -> BoxFuture<'_, Result<Waiter, SpawnError>> {
         Box::pin(async move {
-            let limit = self.0.config.guards.spawn;
+            // Worktrees of several agents are made one after the other.
+            let making = if self.0.parts.worktrees.is_some() { MAKING } else { Duration::ZERO };
+            let limit = self.0.config.guards.spawn + making;
             // Dropped before its end it leaves a number in the session's count and nothing that runs.
             let opened = tokio::time::timeout(limit, spawn::open_child(&self.0, spawn)).await;
             opened.unwrap_or_else(|_| {
@@ -43,6 +50,10 @@ impl Supervisor for Door {
 
     fn teams(&self) -> Option<&dyn Teams> {
         self.0.config.teams.enabled.then_some(self as &dyn Teams)
+    }
+
+    fn worktrees(&self) -> Option<&dyn Worktrees> {
+        self.0.parts.worktrees.is_some().then_some(self as &dyn Worktrees)
     }
 
     fn forks(&self) -> bool {

@@ -22,6 +22,7 @@ mod standing;
 pub(crate) mod tasks;
 pub(crate) mod team;
 pub(crate) mod warm;
+pub(crate) mod worktrees;
 
 pub(crate) use questions::Answered;
 pub(crate) use row::Row;

@@ -18,7 +18,7 @@ use troupe_core::ports::supervisor::Job;
 use troupe_core::usage::Usage;
 
 use super::door::{end, record};
-use super::{Row, Shared, handoff, log, notice, tasks};
+use super::{Row, Shared, handoff, log, notice, tasks, worktrees};
 use crate::store::agent_log::Extent;
 use crate::store::{StoreError, Writer, load_own};
 
@@ -68,7 +68,8 @@ pub(super) fn agent(
                 let error = format!("the agent failed inside ({})", words(&*panic));
                 tracing::error!(agent = %me, %error);
                 stop_jobs(&guard.shared, me).await;
-                let envelope = last_words(&guard.shared, &row, error).await;
+                let mut envelope = last_words(&guard.shared, &row, error).await;
+                envelope.worktree = worktrees::kept(&guard.shared, &row).await;
                 bury(&guard.shared, me, &envelope);
                 if row.header.team.is_some() {
                     // The runs of a member are logged as they end, and this one did not get there.
@@ -94,10 +95,14 @@ pub(super) fn agent(
         // Whoever waits wakes now, whatever the steps after it do.
         let untold = record(shared, &job, Outcome::Agent(Box::new(envelope.clone())));
         log::run_ended(shared, &row, &envelope).await;
+        let checked = if untold.is_some() && shared.config.watching.handoff {
+            handoff::check(shared, &row.header, &row.account).await.remark()
+        } else {
+            None
+        };
+        let tree = worktrees::settle(shared, &row, &envelope).await;
         let Some(mut untold) = untold else { return };
-        if shared.config.watching.handoff {
-            untold.remark = handoff::check(shared, &row.header, &row.account).await.remark();
-        }
+        untold.remark = checked.into_iter().chain(tree).reduce(|one, other| format!("{one}; {other}"));
         notice::tell(shared, &untold).await;
     }
 }

@@ -6,7 +6,7 @@ pub mod backend;
 pub mod board;
 mod damage;
 pub mod end_member;
-mod fold;
+pub(crate) mod fold;
 pub mod mailbox;
 pub mod members;
 pub mod orphans;

@@ -169,6 +169,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
         teams: Teams::new(state.root.clone()),
         clock: Arc::new(SystemClock),
         export: None,
+        worktrees: None,
         sweep: None,
     };
     let config = Config {

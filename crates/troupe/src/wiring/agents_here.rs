@@ -89,7 +89,7 @@ pub(crate) fn agents_here(run: Run, env: Env) -> Result<AgentsHere, Fault> {
         catalogue: agents.catalogue(),
         main: agents.main,
         // No command is run here, so no sandbox is tried out.
-        tools: tools::builtin(&run, &env, &settings, Sandboxing::Off),
+        tools: tools::builtin(&run, &env, &settings, (Sandboxing::Off, places.checkout.is_some())),
         pool: session::pool(&run, &allowed, agents::is_bare(&run, &env)),
         leave,
         rules,

@@ -22,6 +22,7 @@ mod telemetry;
 mod tools;
 mod trust;
 mod which;
+mod worktrees;
 
 pub(crate) use agents::unknown as unknown_agent;
 pub(crate) use agents_here::{AgentsHere, Gets, agents_here};
@@ -34,3 +35,4 @@ pub(crate) use standing::standing;
 pub(crate) use state::{State, home_of_teams};
 pub(crate) use trust::{settings, settings_of, survey, unkept};
 pub(crate) use which::unknown as unknown_session;
+pub(crate) use worktrees::setup as worktree_setup;

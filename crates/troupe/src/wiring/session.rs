@@ -25,7 +25,7 @@ use super::permissions::Asked;
 use super::state::State;
 use super::{
     agents, cache, coordinator, definitions, frontend, limits, models, permissions, plans, provider, sandbox,
-    state, teams, telemetry, tools, trust, which,
+    state, teams, telemetry, tools, trust, which, worktrees,
 };
 use crate::args::{self, Run};
 use crate::fault::{Fault, warn};
@@ -152,7 +152,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
     let place = place(run, &env, &places, &state, &settings)?;
     let sandbox = sandbox::build(&sandbox::fence(&settings, &leave.rules, &places, &env), &env, &state.root);
     options.product.sandbox = sandbox.state;
-    let builtin = tools::builtin(run, &env, &settings, sandbox.sandboxing);
+    let builtin = tools::builtin(run, &env, &settings, (sandbox.sandboxing, places.checkout.is_some()));
     tools::tell_unknown(run.permissions.tools.as_deref(), &builtin);
     let parts = Parts {
         model,
@@ -163,6 +163,7 @@ pub(crate) fn wire(run: &Run, env: Env, secrets: &Secrets) -> Result<Outset, Fau
         clock: Arc::new(SystemClock),
         // Its task needs the runtime, which is not there yet.
         export: None,
+        worktrees: worktrees::open(&places, &env, &settings, &state.root),
         sweep: env.home.clone().map(sweep),
     };
     // Only what the session's own log takes is sent, and a log in memory is none that anyone could look at.

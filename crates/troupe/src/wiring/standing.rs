@@ -64,7 +64,7 @@ pub(crate) fn standing(run: &Run, env: Env) -> Result<Standing, Fault> {
         rules: with_links(leave.rules, &place),
         mode: leave.mode.unwrap_or_default(),
         mode_from: from.unwrap_or_else(|| "nothing names another".to_owned()),
-        tools: tools::builtin(run, &env, &settings, built.sandboxing),
+        tools: tools::builtin(run, &env, &settings, (built.sandboxing, places.checkout.is_some())),
         _folder: built.folder,
         place,
     })

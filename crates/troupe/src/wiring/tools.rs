@@ -19,7 +19,12 @@ use crate::fault::warn;
 const BARE: [&str; 3] = ["Bash", "Read", "Edit"];
 
 /// All built-in tools, in the order in which the model is told of them.
-pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandboxing) -> Vec<Arc<dyn Tool>> {
+pub(super) fn builtin(
+    run: &Run,
+    env: &Env,
+    settings: &Settings,
+    (sandbox, in_repository): (Sandboxing, bool),
+) -> Vec<Arc<dyn Tool>> {
     let options = Options { sandbox, ..options(env, settings) };
     let by_default = is_on(env, &var::BACKGROUND_AGENTS, false);
     let teams = is_on(env, &var::AGENT_TEAMS, false);
@@ -29,6 +34,9 @@ pub(super) fn builtin(run: &Run, env: &Env, settings: &Settings, sandbox: Sandbo
     tools.push(Arc::new(Docs::new()));
     if teams {
         tools.extend(troupe_tools::team::tools());
+    }
+    if in_repository {
+        tools.extend(troupe_tools::worktree::tools());
     }
     tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
     tools

@@ -114,6 +114,7 @@ impl Setup {
             teams: Teams::new(folder.path().to_owned()),
             clock: Arc::new(SystemClock),
             export: None,
+            worktrees: None,
             sweep: None,
         };
         let asks = !matches!(self.asks, Asks::Nobody);

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use troupe_core::block::text_of;
+use troupe_core::block::{Block, text_of};
 use troupe_core::catalogue::DEFAULT_TYPE;
-use troupe_core::def::AgentDef;
+use troupe_core::def::{AgentDef, Isolation};
 use troupe_core::entry::{FORMAT, Header};
 use troupe_core::ids::AgentId;
 use troupe_core::not_yet;
 use troupe_core::policy::Mode;
 use troupe_core::pool::{Life, Standing};
 use troupe_core::ports::supervisor::{SpawnError, Waiter};
+use troupe_core::prompt::reminder;
 use troupe_core::spawn::{Seed, Spawn};
 use troupe_core::starts::Starts;
 
@@ -26,7 +27,8 @@ use crate::store::Rendered;
 use crate::supervisor::account::Account;
 use crate::supervisor::door::{agent_id, waiter};
 use crate::supervisor::jobs::Hold;
-use crate::supervisor::{Row, Shared};
+use crate::supervisor::{Row, Shared, worktrees};
+use crate::worktree::Made;
 
 /// Starts an agent below another.
 pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Waiter, SpawnError> {
@@ -40,8 +42,8 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         let why = "a coordinator starts workers and never forks: give a complete brief";
         return Err(SpawnError::Denied(why.to_owned()));
     }
-    if let Some(isolation) = spawn.isolation {
-        return Err(SpawnError::Invalid(format!("isolation: {}", not_yet::place(isolation))));
+    if let Some(why) = spawn.isolation.and_then(not_yet::place) {
+        return Err(SpawnError::Invalid(format!("isolation: {why}")));
     }
     let offer = fork::offered(shared, &spawn, &parent)?;
     if offer.is_some() && !parent.starts.admit_fork() {
@@ -66,6 +68,15 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     }
     let parent_state = parent.state();
     let cwd = child_cwd(shared, spawn.cwd.as_deref(), &parent_state.cwd)?;
+    let inherited_tree = parent.worktree();
+    if let Some(tree) = inherited_tree.as_ref().filter(|tree| !cwd.starts_with(&tree.path)) {
+        let why = format!(
+            "cwd {} is outside of {}, the worktree that you work in",
+            cwd.display(),
+            tree.path.display()
+        );
+        return Err(SpawnError::Invalid(why));
+    }
     // A fork's request repeats its parent's, whatever else was chosen for agents (C6).
     let (model, effort) = match &offer {
         Some(offer) => (offer.inherited.state().model.clone(), offer.inherited.state().effort),
@@ -96,6 +107,23 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         None => Rendered { system: one(&def.prompt), tools: specs(shared, (&def, &starts), &pool) },
     };
     let id = promised.unwrap_or_else(|| agent_id(shared));
+    // A fork's definition is its parent's, which says nothing of where the fork works.
+    let of_def = if offer.is_some() { None } else { def.isolation };
+    let (tree, brief) = if spawn.isolation.or(of_def) == Some(Isolation::Worktree) {
+        if spawn.cwd.is_some() {
+            let why = "cwd: it works in a worktree of its own, which is a folder of its own; leave it out";
+            return Err(SpawnError::Invalid(why.to_owned()));
+        }
+        let Made { tree, notes } = worktrees::make(shared, &id).await?;
+        let brief = Block::text(reminder(&tree.brief(&notes)));
+        (Some(tree), Some(brief))
+    } else {
+        (inherited_tree.map(|tree| (*tree).clone()), None)
+    };
+    let cwd = match &tree {
+        Some(tree) if brief.is_some() => tree.path.clone(),
+        _ => cwd,
+    };
     let header = Arc::new(Header {
         format: FORMAT,
         session: shared.paths.session().clone(),
@@ -119,7 +147,7 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
         verdict: def.verdict,
         limits: def.limits,
         team: None,
-        worktree: None,
+        worktree: tree,
         version: shared.config.version.clone(),
     });
     let account =
@@ -132,7 +160,13 @@ pub(crate) async fn open_child(shared: &Arc<Shared>, spawn: Spawn) -> Result<Wai
     let state = Arc::clone(writer.transcript().state());
     let row = Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job_text, starts, state);
     let mut actor = Actor::new(Arc::clone(shared), def, Arc::new(row), drain, writer, rendered, pool);
-    actor.open(&spawn.prompt).await.map_err(|error| SpawnError::System(error.to_string()))?;
+    let prompt: Vec<Block> = brief.into_iter().chain(spawn.prompt).collect();
+    if let Err(error) = actor.open(&prompt).await {
+        if let Some(tree) = header.worktree.as_ref().filter(|tree| tree.owner == header.agent) {
+            worktrees::undo(shared, tree).await;
+        }
+        return Err(SpawnError::System(error.to_string()));
+    }
     write_meta(shared, &header);
     link_output(shared, &id);
     let token = actor.token();

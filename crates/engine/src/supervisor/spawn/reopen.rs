@@ -21,7 +21,7 @@ use super::record::{one, specs, starts_of, writer};
 use crate::agent::Actor;
 use crate::inbox::Inbox;
 use crate::store::{Rendered, Restored, StoreError, load};
-use crate::supervisor::{Row, Shared};
+use crate::supervisor::{Row, Shared, worktrees};
 
 /// Why an agent can't be rebuilt.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,7 @@ pub(super) async fn reopen(
     }
     let writer = writer(shared, &header).resume(transcript, seq, told);
     super::child::link_output(shared, &header.agent);
+    worktrees::taken_up(shared, &header).await;
     let row =
         Row::new(Arc::clone(&header), Arc::clone(&drain.inbox), account, job, starts, Arc::clone(&state));
     let mut actor =

@@ -21,7 +21,7 @@ use crate::inbox::{Inbox, InboxError};
 use crate::store::{Rendered, StoreError};
 use crate::supervisor::account::Account;
 use crate::supervisor::jobs::Hold;
-use crate::supervisor::{Row, Shared, runner};
+use crate::supervisor::{Row, Shared, runner, worktrees};
 
 /// How long it may take until nobody else takes an agent up.
 const TURN: Duration = Duration::from_secs(30);
@@ -113,6 +113,7 @@ pub(crate) async fn resume(
     let writer = writer(shared, &header).resume(transcript, seq, told);
     let state = Arc::clone(writer.transcript().state());
     let inbox = Arc::clone(&drain.inbox);
+    worktrees::taken_up(shared, &header).await;
     account.begin(above);
     let row = Arc::new(Row::new(Arc::clone(&header), Arc::clone(&inbox), account, job_text, starts, state));
     let mut actor = Actor::new(Arc::clone(shared), def, row, drain, writer, rendered, pool);
