@@ -240,16 +240,15 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place 
     let config = &shared.config.place;
     let state = row.state();
     let cwd = state.cwd.clone();
-    let roots = match row.worktree() {
+    let roots = if let Some(tree) = row.worktree() {
         // Nothing else is the agent's to write (X8).
-        Some(tree) => vec![tree.path.clone()],
-        None => {
-            let own = if row.header.depth == 0 { &config.cwd } else { &row.header.cwd };
-            let mut roots = vec![own.clone(), config.cwd.clone()];
-            roots.extend(shared.standing.roots());
-            roots.dedup();
-            roots
-        }
+        vec![tree.path.clone()]
+    } else {
+        let own = if row.header.depth == 0 { &config.cwd } else { &row.header.cwd };
+        let mut roots = vec![own.clone(), config.cwd.clone()];
+        roots.extend(shared.standing.roots());
+        roots.dedup();
+        roots
     };
     let mut scratch = scratch::folders(shared, row, writes);
     scratch.extend_from_slice(shared.scratch.names());

@@ -5,7 +5,7 @@ mod run;
 pub mod snapshot;
 mod status;
 #[cfg(test)]
-mod test_world;
+pub(crate) mod test_world;
 
 pub use run::{Git, GitError};
 pub use snapshot::{Camera, Snapshot};

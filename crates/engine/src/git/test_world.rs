@@ -9,14 +9,14 @@ use std::process::Command;
 use super::Git;
 use crate::load::{Env, Places};
 
-pub(super) struct World {
+pub(crate) struct World {
     _folder: tempfile::TempDir,
-    pub(super) base: PathBuf,
-    pub(super) env: Env,
+    pub(crate) base: PathBuf,
+    pub(crate) env: Env,
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let base = folder.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("home")).unwrap();
@@ -29,7 +29,7 @@ impl World {
     }
 
     /// Plain git, as a person calls it: whether it went well, and what it said.
-    pub(super) fn try_setup(&self, arguments: &[&str]) -> (bool, Vec<u8>) {
+    pub(crate) fn try_setup(&self, arguments: &[&str]) -> (bool, Vec<u8>) {
         let output = Command::new("git")
             .args(["-c", "user.name=A", "-c", "user.email=a@b"])
             .args(arguments)
@@ -42,13 +42,13 @@ impl World {
     }
 
     /// The same where it must go well.
-    pub(super) fn setup(&self, arguments: &[&str]) -> Vec<u8> {
+    pub(crate) fn setup(&self, arguments: &[&str]) -> Vec<u8> {
         let (is_fine, said) = self.try_setup(arguments);
         assert!(is_fine, "{arguments:?}");
         said
     }
 
-    pub(super) fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.base.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, bytes).unwrap();
@@ -56,7 +56,7 @@ impl World {
     }
 
     /// The harness's git.
-    pub(super) fn git(&self) -> Git {
+    pub(crate) fn git(&self) -> Git {
         Git::of(&Places::of(&self.env), &self.env).unwrap()
     }
 }

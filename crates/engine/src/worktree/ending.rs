@@ -38,6 +38,14 @@ pub(super) fn rescue(tree: &Worktree, env: &Env, at: i64) -> Result<Vec<String>,
     Ok(names)
 }
 
+/// What differs from its base, as it stands on the disk.
+pub(super) fn diff(tree: &Worktree, env: &Env) -> Result<Vec<u8>, WorktreeError> {
+    let unclear = |why: String| WorktreeError::Unknown { path: tree.path.clone(), why };
+    let git = git_in(tree, env).map_err(unclear)?;
+    let snapshot = Camera::new(&git, None)?.take("a look at the worktree")?;
+    Ok(git.run(&["diff", "--no-color", &tree.base, &snapshot.commit], LAYING)?)
+}
+
 fn tip(git: &Git, branch: &str) -> Option<String> {
     let name = format!("refs/heads/{branch}");
     let said = git.run(&["rev-parse", "--verify", "--quiet", &name], LAYING).ok()?;

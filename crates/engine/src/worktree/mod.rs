@@ -130,6 +130,10 @@ pub struct Listed {
     pub known: Known,
     /// What is in it.
     pub state: State,
+    /// How many commits its branch has past the one that it began from.
+    pub ahead: Option<usize>,
+    /// Its size on the disk, in bytes; links are not followed. None where it has too many files to count.
+    pub bytes: Option<u64>,
 }
 
 /// What became of one that was left.
@@ -342,11 +346,22 @@ impl Worktrees {
         blocking(move || {
             let looked = all.into_iter().map(|known| {
                 let state = state::look(&known, &inner.env);
-                Listed { known, state }
+                let (ahead, bytes) = (state::ahead(&inner.git, &known.tree), state::size(&known.tree.path));
+                Listed { known, state, ahead, bytes }
             });
             Ok(looked.collect())
         })
         .await
+    }
+
+    /// All that differs in one from the commit that it began from, new files included, as git shows it.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoTree`]; git's.
+    pub async fn diff(&self, name: &str) -> Result<Vec<u8>, WorktreeError> {
+        let tree = self.known(name).await?.tree;
+        let inner = Arc::clone(&self.inner);
+        blocking(move || ending::diff(&tree, &inner.env)).await
     }
 
     /// Takes away what processes that died have left: what was never complete, and what is old and has nothing of its own.
@@ -523,3 +538,7 @@ async fn blocking<T: Send + 'static>(
     let lost = |_| WorktreeError::Git(GitError::Unclear);
     tokio::task::spawn_blocking(work).await.map_err(lost)?
 }
+
+#[cfg(test)]
+#[path = "worktree_tests.rs"]
+mod tests;

@@ -1,5 +1,7 @@
 //! Names of worktrees, of which their folders and branches are made (W1).
 
+use std::path::Path;
+
 /// Most bytes of a name.
 const LONGEST: usize = 64;
 
@@ -28,7 +30,7 @@ impl Name {
             !part.is_empty()
                 && !part.starts_with(['.', '-'])
                 && !part.ends_with('.')
-                && !part.ends_with(".lock")
+                && Path::new(part).extension().is_none_or(|end| !end.eq_ignore_ascii_case("lock"))
                 && !part.contains("..")
                 && part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
         };

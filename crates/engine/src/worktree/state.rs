@@ -14,6 +14,8 @@ use crate::load::{Env, Places};
 const LIMIT: Duration = Duration::from_secs(30);
 /// Most names of changed files that are told.
 const NAMED: usize = 3;
+/// Most files whose sizes are added up.
+const COUNTED: usize = 300_000;
 
 /// What is in a worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,6 +141,33 @@ fn commits(git: &Git, tree: &Worktree) -> Result<usize, GitError> {
     words.extend(["--not", &exclude, "--branches", "--remotes", "--tags"]);
     let said = git.run(&words, LIMIT)?;
     String::from_utf8_lossy(&said).trim().parse().map_err(|_| GitError::Unclear)
+}
+
+/// How many commits its branch has past its base; none where there is no such branch.
+pub(super) fn ahead(git: &Git, tree: &Worktree) -> Option<usize> {
+    let range = format!("{}..refs/heads/{}", tree.base, tree.branch);
+    let said = git.run(&["rev-list", "--count", &range], LIMIT).ok()?;
+    String::from_utf8_lossy(&said).trim().parse().ok()
+}
+
+/// The bytes of all files below a folder.
+pub(super) fn size(folder: &Path) -> Option<u64> {
+    let (mut bytes, mut entries, mut next) = (0_u64, 0_usize, vec![folder.to_owned()]);
+    while let Some(folder) = next.pop() {
+        for entry in std::fs::read_dir(folder).ok()?.flatten() {
+            entries += 1;
+            if entries > COUNTED {
+                return None;
+            }
+            let Ok(about) = entry.metadata() else { continue };
+            if about.is_dir() {
+                next.push(entry.path());
+            } else {
+                bytes += about.len();
+            }
+        }
+    }
+    Some(bytes)
 }
 
 /// What of git's is half done there.

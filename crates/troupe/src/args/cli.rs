@@ -17,6 +17,7 @@ use super::limits::LimitFlags;
 use super::member::MemberFlags;
 use super::permissions::PermissionsCommand;
 use super::team::TeamWish;
+use super::worktrees::WorktreesWish;
 
 /// A coding harness in which agents work together.
 #[derive(Debug, Parser)]
@@ -64,6 +65,8 @@ pub(crate) enum Command {
     Agents(Box<AgentsWish>),
     /// Show the teams on this machine, their mail and their tasks; write to members, and mend what is left behind.
     Team(TeamWish),
+    /// Show, compare and remove worktrees that agents have worked in.
+    Worktrees(WorktreesWish),
     /// Show how calls are decided here, which rules there are, and how a session's calls were decided.
     #[command(subcommand)]
     Permissions(PermissionsCommand),

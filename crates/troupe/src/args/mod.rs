@@ -9,6 +9,7 @@ mod limits;
 mod member;
 mod permissions;
 mod team;
+mod worktrees;
 
 pub(crate) use agents::{AgentsCommand, AgentsList, AgentsNew, AgentsShow, AgentsWish, LifeWord};
 pub(crate) use cli::{
@@ -17,6 +18,7 @@ pub(crate) use cli::{
 pub(crate) use config::ConfigWish;
 pub(crate) use permissions::{List, Log, PermissionsCommand, Test};
 pub(crate) use team::{TeamClean, TeamCommand, TeamMail, TeamPane, TeamSend, TeamShow, TeamTasks, TeamWish};
+pub(crate) use worktrees::{WorktreesCommand, WorktreesWish};
 
 #[cfg(test)]
 mod args_tests;

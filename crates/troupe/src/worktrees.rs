@@ -1,0 +1,127 @@
+//! `troupe worktrees`: a person sees what agents have left in worktrees, and takes it away.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use troupe_core::ports::clock::Clock as _;
+use troupe_core::visible::{visible, visible_lines};
+use troupe_engine::clock::SystemClock;
+use troupe_engine::load::{Env, Places};
+use troupe_engine::worktree::{Listed, User, WorktreeError, Worktrees};
+
+use crate::args::{WorktreesCommand, WorktreesWish};
+use crate::fault::Fault;
+use crate::{sessions, wiring};
+
+/// Does what is asked; what to print.
+///
+/// # Errors
+/// Where there is no repository, no such worktree, or it can't be removed.
+pub(crate) async fn run(wish: &WorktreesWish, env: Env) -> Result<String, Fault> {
+    let settings = wiring::settings(&Places::of(&env), &env)?;
+    let trees =
+        Worktrees::open(&env, &sessions::root(&env), wiring::worktree_setup(&settings)).map_err(fault)?;
+    match &wish.command {
+        None => list(&trees, wish.json).await,
+        Some(WorktreesCommand::List(list_wish)) => list(&trees, list_wish.json).await,
+        Some(WorktreesCommand::Diff(of)) => {
+            let diff = trees.diff(&of.name).await.map_err(fault)?;
+            Ok(visible_lines(&String::from_utf8_lossy(&diff)))
+        }
+        Some(WorktreesCommand::Drop(of)) => {
+            let now = SystemClock.now().0;
+            let refs = trees.remove(&of.name, None, of.discard, now).await.map_err(fault)?;
+            let mut out = format!("{} is removed, with its branch.\n", visible(&of.name));
+            for name in refs {
+                // Writing to a string can't fail.
+                let _ = writeln!(out, "What was in it is kept at {name}: git show {name}");
+            }
+            Ok(out)
+        }
+    }
+}
+
+async fn list(trees: &Worktrees, as_json: bool) -> Result<String, Fault> {
+    let all = trees.list().await.map_err(fault)?;
+    let now = SystemClock.now().0;
+    if as_json {
+        let all: Vec<Value> = all.iter().map(|one| object(one, now)).collect();
+        return Ok(format!("{:#}\n", json!({"worktrees": all})));
+    }
+    if all.is_empty() {
+        return Ok("There are no worktrees of troupe's in this repository.\n".to_owned());
+    }
+    Ok(all.iter().map(|one| lines(one, now)).collect())
+}
+
+/// How far the branch is: nothing done, all of it on another branch, or yet to be merged.
+fn merged(one: &Listed) -> &'static str {
+    match (one.ahead, &one.state) {
+        (Some(0), _) => "no commit",
+        (Some(_), troupe_engine::worktree::State::Clean) => "merged",
+        (Some(_), _) => "not merged",
+        (None, _) => "no branch",
+    }
+}
+
+fn minutes(one: &Listed, now: i64) -> u64 {
+    u64::try_from(now.saturating_sub(one.known.made)).unwrap_or_default() / 60_000
+}
+
+fn object(one: &Listed, now: i64) -> Value {
+    let tree = &one.known.tree;
+    json!({
+        "name": tree.name,
+        "path": tree.path,
+        "branch": tree.branch,
+        "base": tree.base,
+        "state": one.state.word(),
+        "holds": one.state.words(),
+        "merge": merged(one),
+        "bytes": one.bytes,
+        "ageMinutes": minutes(one, now),
+        "owner": tree.owner,
+        "usedBy": one.known.users.iter().map(|user| json!({
+            "session": user.session, "agent": user.agent, "alive": user.lives(),
+        })).collect::<Vec<_>>(),
+    })
+}
+
+fn lines(one: &Listed, now: i64) -> String {
+    let tree = &one.known.tree;
+    let users = one.known.users.iter().filter(|user| user.lives());
+    let users: Vec<String> =
+        users.map(|User { session, agent, .. }| format!("{agent} of session {session}")).collect();
+    let users = if users.is_empty() { "nobody".to_owned() } else { users.join(", ") };
+    let size = one.bytes.map_or_else(|| "?".to_owned(), |bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+    format!(
+        "{}, branch {}, {}, {} old, {size}, used by {}\n  {}\n  {}\n",
+        visible(&tree.name),
+        visible(&tree.branch),
+        merged(one),
+        age(minutes(one, now)),
+        visible(&users),
+        visible(&tree.path.display().to_string()),
+        visible(&one.state.words()),
+    )
+}
+
+fn age(minutes: u64) -> String {
+    match minutes {
+        0..=119 => format!("{minutes} min"),
+        120..=2_879 => format!("{} h", minutes / 60),
+        _ => format!("{} days", minutes / 1_440),
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn fault(error: WorktreeError) -> Fault {
+    let fault = Fault::failed(&error);
+    match error {
+        WorktreeError::Work { .. } => fault
+            .hint("troupe worktrees diff NAME shows it")
+            .hint("--discard removes it all the same, and keeps what is in it on a ref"),
+        WorktreeError::NoTree { .. } => fault.hint("troupe worktrees lists them"),
+        _ => fault,
+    }
+}
