@@ -85,7 +85,7 @@ async fn play(mut wired: Wired, given: Given, home: Option<PathBuf>, trail: &Tra
     let tell = |words: &str| warn(words);
     let exporter = wired.telemetry.take().map(|to| Exporter::start(to, Box::new(tell)));
     wired.parts.export = exporter.as_ref().map(Exporter::export);
-    let played = perform(wired, given, home, trail).await;
+    let played = Box::pin(perform(wired, given, home, trail)).await;
     if let Some(exporter) = exporter {
         exporter.flush().await;
     }

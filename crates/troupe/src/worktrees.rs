@@ -93,7 +93,9 @@ fn lines(one: &Listed, now: i64) -> String {
     let users: Vec<String> =
         users.map(|User { session, agent, .. }| format!("{agent} of session {session}")).collect();
     let users = if users.is_empty() { "nobody".to_owned() } else { users.join(", ") };
-    let size = one.bytes.map_or_else(|| "?".to_owned(), |bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+    let size = one
+        .bytes
+        .map_or_else(|| "?".to_owned(), |bytes| format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10));
     format!(
         "{}, branch {}, {}, {} old, {size}, used by {}\n  {}\n  {}\n",
         visible(&tree.name),

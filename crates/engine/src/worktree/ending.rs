@@ -10,8 +10,8 @@ use super::WorktreeError;
 use super::making::LAYING;
 use super::record::Known;
 use super::state::{State, git_in, look};
+use crate::git::Git;
 use crate::git::snapshot::{Camera, REFS};
-use crate::git::{Git, GitError};
 use crate::load::Env;
 
 /// Keeps what is in a worktree on refs of their own; their names.
@@ -108,11 +108,5 @@ pub(super) fn remove_clean(git: &Git, known: &Known, env: &Env) -> Result<State,
             Ok(State::Gone)
         }
         state => Ok(state),
-    }
-}
-
-impl From<GitError> for WorktreeError {
-    fn from(error: GitError) -> Self {
-        Self::Git(error)
     }
 }

@@ -13,6 +13,9 @@ use crate::git::test_world::World;
 
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
+/// What is done in a worktree.
+type Change<'c> = &'c dyn Fn(&Worktree);
+
 struct Place {
     world: World,
     trees: Worktrees,
@@ -99,7 +102,7 @@ async fn what_is_there_already_is_neither_taken_nor_touched() {
 #[tokio::test]
 async fn whatever_is_its_own_keeps_it() {
     let place = place();
-    let states: &[(&str, &dyn Fn(&Worktree), &str)] = &[
+    let states: &[(&str, Change<'_>, &str)] = &[
         ("edited", &|tree| fs::write(tree.path.join("a.txt"), "two").unwrap(), "a.txt"),
         ("new", &|tree| fs::write(tree.path.join("new.txt"), "x").unwrap(), "new.txt"),
         ("gone", &|tree| fs::remove_file(tree.path.join("a.txt")).unwrap(), "a.txt"),

@@ -28,3 +28,4 @@ mod steering;
 mod team;
 mod telemetry;
 mod trust;
+mod worktrees;
