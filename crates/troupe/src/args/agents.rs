@@ -1,17 +1,23 @@
 //! `troupe agents …`, and the flags that bring and choose agents.
 
-use std::path::PathBuf;
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use troupe_core::policy::Mode;
 
 use super::cli::{ModelChoice, Permissions, Prompting, Run, Sources, mode};
 
+/// Most bytes of a file of agents.
+const MOST: u64 = 4 << 20;
+
 /// Which agents there are besides files, and which one is the main one.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Agents")]
 pub(crate) struct AgentFlags {
-    /// More agents: {"name": {"description": "…", "prompt": "…"}}, with the fields of agent files.
+    /// More agents: {"name": {"description": "…", "prompt": "…"}}, with the fields of agent files; or @FILE that holds this.
     #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
     pub(crate) agents: Option<String>,
     /// Run as this agent: its prompt, tools, model and limits.
@@ -145,5 +151,22 @@ impl AgentsGiven {
             prompting: Prompting { bare: self.bare, ..Prompting::default() },
             ..Run::default()
         }
+    }
+}
+
+impl AgentFlags {
+    /// What `--agents` gives, read from the file where it names one.
+    ///
+    /// # Errors
+    /// When the file can't be read, or is no text of this size.
+    pub(crate) fn given(&self, cwd: &Path) -> std::io::Result<Option<Cow<'_, str>>> {
+        let Some(text) = &self.agents else { return Ok(None) };
+        let Some(path) = text.strip_prefix('@') else { return Ok(Some(text.into())) };
+        let mut read = String::new();
+        File::open(cwd.join(path))?.take(MOST + 1).read_to_string(&mut read)?;
+        if read.len() as u64 > MOST {
+            return Err(std::io::Error::other(format!("it has more than {MOST} bytes")));
+        }
+        Ok(Some(read.into()))
     }
 }

@@ -86,9 +86,13 @@ impl Agents {
         from: AgentSources,
         (coordinates, begun): (bool, Option<&str>),
     ) -> Result<Self, Fault> {
-        let given = match &run.agents.agents {
+        let text = run.agents.given(&env.cwd).map_err(|error| {
+            let named = run.agents.agents.as_deref().unwrap_or_default();
+            Fault::usage(format_args!("failed to read --agents {named}: {error}"))
+        })?;
+        let given = match text {
             None => Given::default(),
-            Some(text) => agents::given(text, "--agents")
+            Some(text) => agents::given(&text, "--agents")
                 .map_err(|bad| Fault::usage(format_args!("failed to {bad}")))?,
         };
         let mut builtin = if coordinates {

@@ -109,8 +109,9 @@ fn flags(run: &Run, env: &Env, may_bypass: bool) -> Vec<String> {
     for tools in run.permissions.tools.iter().flatten() {
         value("--tools", tools);
     }
-    if let Some(agents) = &run.agents.agents {
-        value("--agents", agents);
+    // It was read before, so it can be.
+    if let Ok(Some(agents)) = run.agents.given(&env.cwd) {
+        value("--agents", &agents);
     }
     let numbers = [
         ("--max-turns", run.model.max_turns.map(|most| most.to_string())),

@@ -327,3 +327,24 @@ fn what_the_shell_of_a_killed_member_ran_ends_with_it() {
     // No line's end, so that it waits on.
     poll("and nobody is at the pipe", LIMIT, || held.write_all(b"x").is_err().then_some(()));
 }
+
+// proves: T9, D2
+#[test]
+fn definitions_that_are_too_long_for_an_argument_reach_a_member_in_a_pane() {
+    let stage = Stage::new();
+    let server = Server::start(&stage);
+    let long = "x".repeat(200_000);
+    stage.write("work/agents.json", &json!({"long": {"description": "d", "prompt": long}}).to_string());
+    let script = format!(
+        "{TEAM}reply\n  call Agent description=\"ann\" name=ann subagent_type=long prompt=\"ANN: look\"\nreply \"started\"\n\
+         reply\n  expect \"ann is here\"\n  text \"heard ann\"\nreply \"heard\"\n\
+         agent long /ANN/\nreply\n  call SendMessage to=team-lead summary=here message=\"ann is here\"\nreply \"waits\"\n"
+    );
+    let mut lead = Lead::start(&stage, &server, &script, &["--agents", "@agents.json"]);
+    lead.prompt("go");
+    poll("she has written", LIMIT, || {
+        stage.read("home/.troupe/teams/blue/inboxes/team-lead.jsonl").contains("ann is here").then_some(())
+    });
+    let missing = stage.play("agent main\nreply \"x\"\n", &["-p", "x", "--agents", "@nowhere.json"]);
+    missing.says(2, &["failed to read --agents @nowhere.json"]);
+}

@@ -38,6 +38,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const SWEEP: Duration = Duration::from_secs(5);
 /// The flag with definitions.
 const AGENTS: &str = "--agents=";
+/// Longest argument that is passed as it is; Linux takes 128 KiB.
+const WORD: usize = 100_000;
 /// Most characters of the name of a server of tmux that stand for the session.
 const SHORT: usize = 8;
 
@@ -103,11 +105,15 @@ pub(crate) async fn start(
     let lead = shared.seats.named(here, LEAD).ok_or("the team has no lead here")?;
     first_words(shared, &lead, member, order).await.map_err(|error| error.to_string())?;
     let file = handover_file(here, &member.name);
-    let handover = Handover {
-        program: panes.program.clone(),
-        arguments: arguments(shared, panes, here.name(), member),
-        variables: panes.variables.clone(),
-    };
+    let mut words = arguments(shared, panes, here.name(), member);
+    if let Some(word) = words.iter_mut().find(|word| word.starts_with(AGENTS) && word.len() > WORD) {
+        let file = agents_file(here, &member.name);
+        let written = private::write(&file, word[AGENTS.len()..].as_bytes());
+        written.map_err(|error| format!("write {}: {error}", file.display()))?;
+        *word = format!("{AGENTS}@{}", file.display());
+    }
+    let handover =
+        Handover { program: panes.program.clone(), arguments: words, variables: panes.variables.clone() };
     let bytes = serde_json::to_vec(&handover).map_err(|error| error.to_string())?;
     private::write(&file, &bytes).map_err(|error| format!("write {}: {error}", file.display()))?;
     let opened = open(shared, here, back, member, panes, &file).await;
@@ -124,6 +130,11 @@ pub(crate) async fn start(
     }
     tend(shared, here, &member.name);
     Ok(member)
+}
+
+/// Definitions that are too long for an argument.
+fn agents_file(here: &Here, name: &str) -> PathBuf {
+    here.place.folder.join("handover").join(format!("{name}.agents"))
 }
 
 fn handover_file(here: &Here, name: &str) -> PathBuf {
@@ -412,6 +423,7 @@ async fn depart(shared: &Arc<Shared>, here: &Here, member: &Member, told: &str, 
     sweep(shared).await;
     // One that never came to read it has left the environment behind, with its keys.
     let _ = std::fs::remove_file(handover_file(here, &member.name));
+    let _ = std::fs::remove_file(agents_file(here, &member.name));
     here.forget_idle(&member.name);
     let found = here.mail.unread(&member.name, 0).await.map(|found| found.waiting).unwrap_or_default();
     let unread = found.iter().filter(|one| one.message.kind.handler() == Handler::Model).count();
