@@ -29,6 +29,7 @@ pub mod ids;
 pub mod input;
 pub mod job;
 pub mod mail;
+pub mod memory;
 pub mod name;
 pub mod not_yet;
 pub mod outcome;

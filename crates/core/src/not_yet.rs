@@ -16,7 +16,6 @@ const NOT_YET: &[(&str, Lack)] = &[
     ("mcpServers", Lack::Ignored(|def| !def.mcp_servers.is_empty())),
     ("hooks", Lack::Ignored(|def| def.hooks.is_some())),
     ("skills", Lack::Ignored(|def| !def.skills.is_empty())),
-    ("memory", Lack::Ignored(|def| def.memory.is_some())),
 ];
 
 /// The fields of a definition that have no effect.
@@ -68,7 +67,6 @@ fn servers(def: &AgentDef) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::def::MemoryScope;
 
     // proves: D5
     #[test]
@@ -84,11 +82,11 @@ mod tests {
         );
         let both = AgentDef { required_mcp_servers: vec!["git*".into(), "docs".into()], ..remote };
         assert!(lacks(&both).is_some_and(|why| why.contains("machine") && why.ends_with("git*, docs")));
-        let told = AgentDef { memory: Some(MemoryScope::User), skills: vec!["s".into()], ..plain };
+        let told = AgentDef { mcp_servers: vec!["m".into()], skills: vec!["s".into()], ..plain };
         assert_eq!(lacks(&told), None);
         assert_eq!(
             ignored_words(&told).as_deref(),
-            Some("`skills`, `memory` have no effect in this version")
+            Some("`mcpServers`, `skills` have no effect in this version")
         );
     }
 }

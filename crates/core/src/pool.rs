@@ -121,6 +121,14 @@ const BACKGROUND: &[&str] = &[
 /// What only a definition that names it gets; for it there is no `all`.
 const BY_NAME: &[&str] = &[crate::builtin::DOCS];
 
+/// What an agent with a memory gets in any case, to read and write it (Y1).
+const MEMORY: &[&str] = &["Read", "Edit", "Write"];
+
+/// Whether an agent of this definition has the tool for its memory alone.
+pub fn only_for_memory(tool: &str, def: &AgentDef) -> bool {
+    def.memory.is_some() && MEMORY.contains(&tool) && without_memory(tool, def).is_some()
+}
+
 /// What a member of a team gets besides.
 const TEAMMATE: &[&str] = &[
     "EnterPlanMode",
@@ -164,6 +172,10 @@ pub fn removed(tool: &str, spawns: bool, def: &AgentDef, at: &Standing) -> Optio
 
 /// The third filter. It holds for tools of MCP too, which pass the others (P2).
 fn by_definition(tool: &str, def: &AgentDef) -> Option<Removed> {
+    if only_for_memory(tool, def) { None } else { without_memory(tool, def) }
+}
+
+fn without_memory(tool: &str, def: &AgentDef) -> Option<Removed> {
     if def.tools.leaves_out(tool) {
         return Some(Removed::Disallowed);
     }

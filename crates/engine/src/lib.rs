@@ -17,6 +17,7 @@ pub mod inbox;
 pub mod journal;
 pub mod judge;
 pub mod load;
+mod memory;
 mod models;
 pub mod peers;
 pub mod session;

@@ -117,6 +117,8 @@ pub struct PlaceConfig {
     pub project: String,
     /// The folder of plans.
     pub plans: PathBuf,
+    /// The main checkout, in which memory of the project lies; none keeps no memory.
+    pub memory: Option<PathBuf>,
     /// The branch, when the workspace is in a git repository.
     pub branch: Option<String>,
 }

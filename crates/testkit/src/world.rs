@@ -122,6 +122,7 @@ impl World {
                 root: root.join("state"),
                 project: "-ws".to_owned(),
                 plans: root.join("home/plans"),
+                memory: None,
                 branch: None,
             },
             leave: Leave::default(),

@@ -13,7 +13,7 @@ const SUM: usize = 15_700;
 
 /// Each tool's share of it.
 const SHARES: &[(&str, usize)] = &[
-    ("Agent", 1650),
+    ("Agent", 1810),
     ("AskUserQuestion", 1200),
     ("Bash", 1550),
     ("Edit", 1000),

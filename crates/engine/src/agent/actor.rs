@@ -9,7 +9,7 @@ use troupe_core::block::Block;
 use troupe_core::budget::Left;
 use troupe_core::def::AgentDef;
 use troupe_core::entry::{Body, Entry, Origin, Setting};
-use troupe_core::event::{EventKind, Phase};
+use troupe_core::event::{EventKind, Notice, Phase};
 use troupe_core::ids::{AgentId, CallId, JobId};
 use troupe_core::outcome::{EndReason, Envelope};
 use troupe_core::ports::model::{ModelError, ModelInfo};
@@ -25,6 +25,7 @@ use super::hold::Held;
 use super::lost;
 use super::report::Run;
 use crate::inbox::Drain;
+use crate::memory;
 use crate::store::{Rendered, StoreError, Writer};
 use crate::supervisor::runner::is_cut;
 use crate::supervisor::{Row, Shared};
@@ -434,7 +435,27 @@ impl Actor {
             scratch: self.scratch().or_else(|| shared.scratch.names().first().cloned()),
         };
         let instructions = if slim { Vec::new() } else { (config.prompting.instructions)() };
-        environment.text(&instructions)
+        let mut text = environment.text(&instructions);
+        if let Some(told) = self.memory() {
+            text.push_str("\n\n");
+            text.push_str(&told);
+        }
+        text
+    }
+
+    /// What the agent is told of its memory; none where it has none. One that can't be opened is told to people.
+    fn memory(&self) -> Option<String> {
+        let place = &self.shared.config.place;
+        // A fork leaves its parent's to the parent.
+        let folder = memory::folder(place, &self.def).filter(|_| self.row.header.fork.is_none())?;
+        let opened = memory::open(place, &folder);
+        opened
+            .map_err(|error| {
+                let told =
+                    format!("the memory of {} is not used: {}: {error}", self.def.name, folder.display());
+                self.say(EventKind::Notice(Notice::Warning(told)));
+            })
+            .ok()
     }
 
     /// Sleeps until something comes.

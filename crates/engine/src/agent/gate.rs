@@ -7,13 +7,15 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::timeout;
 use troupe_core::access::Access;
-use troupe_core::def::Writes;
+use troupe_core::def::{AgentDef, Writes};
+
 use troupe_core::event::{EventKind, Notice};
 use troupe_core::ids::QuestionId;
 use troupe_core::policy::{
     Asking, Explanation, GitTrust, Judged, Mode, Question, ReasonKind, Rules, Update, Verdict, alternatives,
     explain, explain_waved, tool_name,
 };
+use troupe_core::pool;
 use troupe_core::ports::gatekeeper::Opinion;
 use troupe_core::ports::tool::{AskCx, Place, Tool, ToolOutput};
 use troupe_core::schema;
@@ -26,6 +28,7 @@ use super::scratch;
 use super::types;
 use crate::judge::touched;
 use crate::load::git::Checkout;
+use crate::memory;
 use crate::supervisor::{Row, Shared, peers};
 
 /// How long a call that is itself a question may take to be made ready, such as by reading a file.
@@ -53,7 +56,7 @@ impl Ready {
 impl Actor {
     /// The place in which the agent's calls are made.
     pub(super) fn place(&self) -> Place {
-        place(&self.shared, &self.row, &self.plan_files(), self.def.writes)
+        place(&self.shared, &self.row, &self.plan_files(), &self.def)
     }
 
     /// Checks a call's input and works out what it would touch. A fault becomes its result.
@@ -100,6 +103,7 @@ impl Actor {
             allowed: self.def.allowed.as_deref().map(Arc::from),
             plan: self.plan_files(),
             writes: self.def.writes,
+            def: Arc::clone(&self.def),
         }
     }
 
@@ -147,6 +151,7 @@ pub(super) struct Bench {
     /// The plan's file, under each of its names, where the agent has one.
     plan: Vec<PathBuf>,
     writes: Writes,
+    def: Arc<AgentDef>,
 }
 
 impl Bench {
@@ -194,18 +199,37 @@ impl Bench {
     /// The refusal of a call that the agent's definition or its worktree keeps it from, whatever rules, mode and person
     /// say.
     fn confined(&self, ready: &Ready) -> Option<Explanation> {
-        let place = place(&self.shared, &self.row, &self.plan, self.writes);
+        let place = place(&self.shared, &self.row, &self.plan, &self.def);
         let fenced = || {
             let tree = self.row.worktree()?;
             gone(&tree.path, &ready.access).or_else(|| tree.refuses(&ready.access, &place, Path::exists))
         };
-        let why = self.writes.refuses(&ready.access, &place).or_else(fenced)?;
+        let why =
+            self.writes.refuses(&ready.access, &place).or_else(fenced).or_else(|| self.of_memory(ready))?;
         Some(Explanation { verdict: Verdict::Deny(why.clone()), reason: why, rule: None, parts: Vec::new() })
+    }
+
+    /// Why a tool that the agent has for its memory alone is not for this, if so (Y1).
+    fn of_memory(&self, ready: &Ready) -> Option<String> {
+        let tool = &*ready.tool.spec().name;
+        if !pool::only_for_memory(tool, &self.def) {
+            return None;
+        }
+        let own = memory::names(&self.shared.config.place, &self.def);
+        let inside = |path: &Path| own.iter().any(|folder| path.starts_with(folder));
+        let fits = |access: &Access| match access {
+            Access::Read(path) | Access::Write(path) => inside(&path.typed) && inside(&path.resolved),
+            _ => true,
+        };
+        let folder = own.last().map(|folder| folder.display().to_string()).unwrap_or_default();
+        (!ready.access.iter().all(fits)).then(|| {
+            format!("This agent has {tool} for its memory alone: {folder}. Do without it elsewhere.")
+        })
     }
 
     fn with<T>(&self, ready: &Ready, decide: impl FnOnce(&Rules, &Judged<'_>) -> T) -> T {
         let mut rules = self.shared.rules(self.allowed.as_deref());
-        let place = place(&self.shared, &self.row, &self.plan, self.writes);
+        let place = place(&self.shared, &self.row, &self.plan, &self.def);
         let may_be_git = |access: &Access| matches!(access, Access::Exec(line) if line.text.contains("git"));
         if ready.access.iter().any(may_be_git) && self.is_in_another_repository(&place.cwd) {
             Arc::make_mut(&mut rules).set_git(GitTrust::None);
@@ -236,7 +260,8 @@ fn gone(tree: &Path, access: &[Access]) -> Option<String> {
     })
 }
 
-fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place {
+fn place(shared: &Shared, row: &Row, plan: &[PathBuf], def: &AgentDef) -> Place {
+    let writes = def.writes;
     let config = &shared.config.place;
     let state = row.state();
     let cwd = state.cwd.clone();
@@ -252,6 +277,7 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf], writes: Writes) -> Place 
     };
     let mut scratch = scratch::folders(shared, row, writes);
     scratch.extend_from_slice(shared.scratch.names());
+    scratch.extend(memory::names(config, def));
     if state.mode == Mode::Plan {
         scratch.extend_from_slice(plan);
     }

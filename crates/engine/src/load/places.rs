@@ -155,15 +155,6 @@ impl Places {
         self.projects.join(project_key(main)).join("memory")
     }
 
-    /// The folder of an agent's own memory, by scope (Y1). The name must be fit for a file name.
-    pub fn agent_memory(&self, scope: MemoryScope, agent: &str) -> PathBuf {
-        match scope {
-            MemoryScope::User => self.home.join("agent-memory").join(agent),
-            MemoryScope::Project => self.project_root().join(OURS).join("agent-memory").join(agent),
-            MemoryScope::Local => self.project_root().join(OURS).join("agent-memory-local").join(agent),
-        }
-    }
-
     /// The settings file that an answer "always" goes to; none for what lasts a session.
     pub fn settings_file(&self, destination: Destination) -> Option<SettingsFile> {
         let in_project = |root: &Path, name: &str| {
@@ -178,17 +169,6 @@ impl Places {
             }
         }
     }
-}
-
-/// Whose memory an agent's is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryScope {
-    /// The person's, in every project.
-    User,
-    /// The project's, shared by git.
-    Project,
-    /// The project's, on this machine.
-    Local,
 }
 
 /// A path from a person: `~` is the home folder, and a relative one starts at `base`.

@@ -181,6 +181,7 @@ fn parts(project: &Project, language: Language) -> Result<(Parts, Config), Fault
             root: state.root.clone(),
             project: state.project.clone(),
             plans: state.root.join("plans"),
+            memory: None,
             branch: None,
         },
         leave: Leave { mode: Some(Mode::AcceptEdits), rules, ..Leave::default() },

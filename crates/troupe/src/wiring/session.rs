@@ -280,6 +280,8 @@ fn place(
         root: state.root.clone(),
         project: state.project.clone(),
         plans: plans::folder(settings.session().plans_directory.as_ref(), &places.cwd, &state.root),
+        // Kept by the main checkout, so that worktrees share it; a bare run has none (D12).
+        memory: (!agents::is_bare(run, env) && state.lasts).then(|| places.trusted_root().to_owned()),
         branch: places.checkout.as_ref().and_then(Checkout::branch),
     })
 }

@@ -144,7 +144,7 @@ fn the_list_says_what_can_not_be_started_and_why() {
             &format!("---\nname: {name}\ndescription: d\n{more}\n---\nx"),
         );
     };
-    agent("walled", "isolation: worktree");
+    agent("walled", "isolation: remote");
     agent("served", "requiredMcpServers: [git*, docs]");
     agent("Explore", "skills: [a]\nhooks: {}");
     agent("lead", "tools: Agent(Plan)");
@@ -214,12 +214,12 @@ fn a_run_says_that_the_repository_replaces_what_is_built_in() {
 fn an_agent_by_flag_says_what_of_it_comes_to_nothing() {
     let stage = Stage::new();
     let given =
-        r#"{"odd": {"description": "d", "prompt": "p", "tools": ["Reed", "mcp__docs"], "memory": "user"}}"#;
+        r#"{"odd": {"description": "d", "prompt": "p", "tools": ["Reed", "mcp__docs"], "skills": ["s"]}}"#;
     let ended = stage.play("agent odd\nreply \"done\"\n", &["-p", "hi", "--agents", given, "--agent", "odd"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(0), "done\n"), "{ended:?}");
     for told in [
         "agent type odd: it names tools that there are none of: Reed\n",
-        "agent type odd: `memory` has no effect in this version\n",
+        "agent type odd: `skills` has no effect in this version\n",
     ] {
         assert_eq!(ended.err.matches(told).count(), 1, "{told}: {ended:?}");
     }

@@ -206,6 +206,7 @@ fn config(folder: &TempDir, asks: bool) -> Config {
             root: at.clone(),
             plans: at.join("plans"),
             project: "-stage".into(),
+            memory: None,
             branch: None,
         },
         leave: Leave { asks, by_host: asks, ..Leave::default() },

@@ -108,7 +108,7 @@ pub(crate) async fn start(
     let mut words = arguments(shared, panes, here.name(), member);
     if let Some(word) = words.iter_mut().find(|word| word.starts_with(AGENTS) && word.len() > WORD) {
         let file = agents_file(here, &member.name);
-        let written = private::write(&file, word[AGENTS.len()..].as_bytes());
+        let written = private::write(&file, &word.as_bytes()[AGENTS.len()..]);
         written.map_err(|error| format!("write {}: {error}", file.display()))?;
         *word = format!("{AGENTS}@{}", file.display());
     }
