@@ -158,7 +158,7 @@ async fn what_of_a_definition_has_no_effect_is_told_once_a_session() {
     assert_eq!(
         warnings,
         [
-            "agent type odd: `mcpServers`, `hooks`, `skills`, `memory` have no effect in this version",
+            "agent type odd: `mcpServers`, `hooks`, `skills` have no effect in this version",
             "agent type odd: it names tools that there are none of: Reed, Wrtie",
         ]
     );

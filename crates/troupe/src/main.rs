@@ -81,7 +81,7 @@ fn run(cli: Cli, trail: &Trail) -> Result<u8, Fault> {
         Some(Command::Trust(wish)) => print(&trust::run(wish, &environment()?)?),
         Some(Command::Sandbox { command }) => sandbox::run(command, &environment()?),
         Some(Command::Agents(wish)) => print(&block_on(agents::run(wish, environment()?))?),
-        Some(Command::Worktrees(wish)) => print(&block_on(worktrees::run(wish, environment()?))?),
+        Some(Command::Worktrees(wish)) => block_on(worktrees::run(wish, environment()?)),
         Some(Command::Team(wish)) => block_on(team::run(wish, environment()?)),
         Some(Command::Permissions(wish)) => permissions::run(wish, environment()?),
         Some(Command::Config(wish)) => print(&config::text(wish, environment()?)?),

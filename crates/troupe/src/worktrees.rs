@@ -1,32 +1,33 @@
 //! `troupe worktrees`: a person sees what agents have left in worktrees, and takes it away.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use troupe_core::ports::clock::Clock as _;
 use troupe_core::visible::{visible, visible_lines};
 use troupe_engine::clock::SystemClock;
 use troupe_engine::load::{Env, Places};
-use troupe_engine::worktree::{Listed, User, WorktreeError, Worktrees};
+use troupe_engine::worktree::{Listed, Outcome, Test, User, WorktreeError, Worktrees};
 
 use crate::args::{WorktreesCommand, WorktreesWish};
 use crate::fault::Fault;
-use crate::{sessions, wiring};
+use crate::{print, sessions, wiring};
 
-/// Does what is asked; what to print.
+/// Does what is asked; gives the exit code.
 ///
 /// # Errors
 /// Where there is no repository, no such worktree, or it can't be removed.
-pub(crate) async fn run(wish: &WorktreesWish, env: Env) -> Result<String, Fault> {
+pub(crate) async fn run(wish: &WorktreesWish, env: Env) -> Result<u8, Fault> {
     let settings = wiring::settings(&Places::of(&env), &env)?;
     let trees =
         Worktrees::open(&env, &sessions::root(&env), wiring::worktree_setup(&settings)).map_err(fault)?;
     match &wish.command {
-        None => list(&trees, wish.json).await,
-        Some(WorktreesCommand::List(list_wish)) => list(&trees, list_wish.json).await,
+        None => print(&list(&trees, wish.json).await?),
+        Some(WorktreesCommand::List(list_wish)) => print(&list(&trees, list_wish.json).await?),
         Some(WorktreesCommand::Diff(of)) => {
             let diff = trees.diff(&of.name).await.map_err(fault)?;
-            Ok(visible_lines(&String::from_utf8_lossy(&diff)))
+            print(&visible_lines(&String::from_utf8_lossy(&diff)))
         }
         Some(WorktreesCommand::Drop(of)) => {
             let now = SystemClock.now().0;
@@ -36,8 +37,40 @@ pub(crate) async fn run(wish: &WorktreesWish, env: Env) -> Result<String, Fault>
                 // Writing to a string can't fail.
                 let _ = writeln!(out, "What was in it is kept at {name}: git show {name}");
             }
-            Ok(out)
+            print(&out)
         }
+        Some(WorktreesCommand::Merge(of)) => {
+            let test = of.test.clone();
+            let test = test.map(|command| Test { command, limit: Duration::from_secs(of.limit) });
+            let mut all_in = true;
+            for name in &of.names {
+                let outcome = trees.merge(name, test.clone()).await.map_err(fault)?;
+                all_in &= matches!(outcome, Outcome::Merged(_) | Outcome::Nothing);
+                let owner = trees.known(name).await.map_err(fault)?.tree.owner;
+                print(&merged_in_words(name, owner.as_str(), &outcome))?;
+            }
+            Ok(u8::from(!all_in))
+        }
+    }
+}
+
+/// What became of a branch, for people. Whose it is can mend a conflict.
+fn merged_in_words(name: &str, owner: &str, outcome: &Outcome) -> String {
+    let (name, owner) = (visible(name), visible(owner));
+    match outcome {
+        Outcome::Merged(commit) => format!("{name}: merged, {}\n", commit.get(..12).unwrap_or(commit)),
+        Outcome::Nothing => format!("{name}: nothing to merge\n"),
+        Outcome::Conflict(files) => {
+            let files: Vec<String> = files.iter().map(|file| visible(file)).collect();
+            format!(
+                "{name}: a conflict in {}; nothing has changed. Agent {owner} made it, and can merge there first.\n",
+                files.join(", ")
+            )
+        }
+        Outcome::Failed(how) => {
+            format!("{name}: the test did not pass; nothing has changed: {}\n", visible_lines(how))
+        }
+        Outcome::Waits(why) => format!("{name}: not merged: {}\n", visible(why)),
     }
 }
 

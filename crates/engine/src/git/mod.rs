@@ -7,6 +7,7 @@ mod status;
 #[cfg(test)]
 pub(crate) mod test_world;
 
+pub(crate) use run::Call;
 pub use run::{Git, GitError};
 pub use snapshot::{Camera, Snapshot};
 pub use status::Gathering;

@@ -4,6 +4,7 @@
 mod ending;
 mod error;
 mod making;
+mod merging;
 mod name;
 mod record;
 mod state;
@@ -28,6 +29,7 @@ use record::{Book, Event, record};
 
 pub use error::WorktreeError;
 pub use making::Setup;
+pub use merging::{Outcome, Test};
 pub use name::{BadName, Name};
 pub use record::{Known, User};
 pub use state::State;
@@ -293,6 +295,21 @@ impl Worktrees {
         blocking(move || ending::diff(&tree, &inner.env)).await
     }
 
+    /// Merges the branch of one into the branch that the main checkout is on, where `test` passes on what comes of it. One at a
+    /// time; whoever comes meanwhile waits for a minute.
+    ///
+    /// # Errors
+    /// [`WorktreeError::NoTree`], [`WorktreeError::Busy`]; git's. Nothing has changed then.
+    pub async fn merge(&self, name: &str, test: Option<Test>) -> Result<Outcome, WorktreeError> {
+        let queue = self.inner.lock.with_extension("merge.lock");
+        let turn = blocking(move || wait_for(&queue)).await?;
+        let known = self.known(name).await?;
+        let inner = Arc::clone(&self.inner);
+        let outcome = blocking(move || merging::merge(&inner, &known, test.as_ref())).await?;
+        drop(turn);
+        Ok(outcome)
+    }
+
     /// Takes away what processes that died have left: what was never complete, and what is old and has nothing of its own.
     /// The names of those that went, and what of the others is to be told.
     ///
@@ -385,25 +402,27 @@ impl Worktrees {
     /// Waits until nobody else makes or removes one.
     async fn turn(&self) -> Result<File, WorktreeError> {
         let lock = self.inner.lock.clone();
-        blocking(move || {
-            let io = |source| WorktreeError::Io { path: lock.clone(), source };
-            if let Some(folder) = lock.parent() {
-                private::folder(folder).map_err(io)?;
+        blocking(move || wait_for(&lock)).await
+    }
+}
+
+/// Waits until nobody else has this lock. Blocks, for a bounded time.
+fn wait_for(lock: &Path) -> Result<File, WorktreeError> {
+    let io = |source| WorktreeError::Io { path: lock.to_owned(), source };
+    if let Some(folder) = lock.parent() {
+        private::folder(folder).map_err(io)?;
+    }
+    let file = File::options().create(true).truncate(false).write(true).open(lock).map_err(io)?;
+    let until = Instant::now() + TURN;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::park_timeout(PAUSE);
             }
-            let file = File::options().create(true).truncate(false).write(true).open(&lock).map_err(io)?;
-            let until = Instant::now() + TURN;
-            loop {
-                match file.try_lock() {
-                    Ok(()) => return Ok(file),
-                    Err(std::fs::TryLockError::WouldBlock) if Instant::now() < until => {
-                        std::thread::park_timeout(PAUSE);
-                    }
-                    Err(std::fs::TryLockError::WouldBlock) => return Err(WorktreeError::Busy),
-                    Err(std::fs::TryLockError::Error(source)) => return Err(io(source)),
-                }
-            }
-        })
-        .await
+            Err(std::fs::TryLockError::WouldBlock) => return Err(WorktreeError::Busy),
+            Err(std::fs::TryLockError::Error(source)) => return Err(io(source)),
+        }
     }
 }
 

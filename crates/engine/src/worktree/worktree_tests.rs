@@ -258,3 +258,56 @@ async fn it_says_how_far_its_base_is_behind() {
     let remote = place.world.setup(&["rev-parse", "HEAD"]);
     assert_eq!(made.tree.base, String::from_utf8(remote).unwrap().trim());
 }
+
+// proves: W6
+#[tokio::test]
+async fn of_five_branches_three_merge_and_two_come_back_and_the_checkout_is_never_half_way() {
+    let place = place();
+    let head = || String::from_utf8(place.world.setup(&["rev-parse", "HEAD"])).unwrap();
+    for n in 0..5 {
+        let tree = made(&place, &alive(&format!("q{n}"))).await;
+        // The last two change what the first one changes.
+        let file = if matches!(n, 1 | 2) { format!("{n}.txt") } else { "a.txt".to_owned() };
+        fs::write(tree.path.join(file), format!("of {n}\n")).unwrap();
+        place.git_in(&tree, &["add", "-A"]);
+        place.git_in(&tree, &["commit", "-q", "-m", "work"]);
+    }
+    let test = |command: &str| Some(Test { command: command.to_owned(), limit: Duration::from_secs(20) });
+    let before = head();
+    let failed = place.trees.merge("q1", test("cat 1.txt; echo no >&2; exit 3")).await.unwrap();
+    assert!(
+        matches!(&failed, Outcome::Failed(how) if how.contains("of 1\nno") && how.contains('3')),
+        "{failed:?}"
+    );
+    let slow = Some(Test {
+        command: "while :; do read x < /dev/zero; done".into(),
+        limit: Duration::from_millis(50),
+    });
+    assert!(
+        matches!(place.trees.merge("q1", slow).await.unwrap(), Outcome::Failed(how) if how.contains("longer"))
+    );
+    assert_eq!(head(), before);
+    let mut outcomes = Vec::new();
+    for n in 0..5 {
+        outcomes.push(place.trees.merge(&format!("q{n}"), test("test -f a.txt")).await.unwrap());
+        assert_eq!(place.world.setup(&["status", "--porcelain"]), b"", "after {n}");
+    }
+    assert_eq!(outcomes.iter().filter(|one| matches!(one, Outcome::Merged(_))).count(), 3, "{outcomes:?}");
+    let conflict = Outcome::Conflict(vec!["a.txt".to_owned()]);
+    assert_eq!(outcomes[3..], [conflict.clone(), conflict]);
+    assert_eq!(fs::read_to_string(place.world.base.join("repo/a.txt")).unwrap(), "of 0\n");
+    assert!(place.world.base.join("repo/2.txt").exists());
+    assert_eq!(place.trees.merge("q2", None).await.unwrap(), Outcome::Nothing);
+    assert_eq!(place.trees.list().await.unwrap().len(), 5, "no checkout of a test is left");
+    let known = String::from_utf8(place.world.setup(&["worktree", "list"])).unwrap();
+    assert_eq!(known.lines().count(), 6, "{known}");
+
+    // What is not committed, here or there, waits.
+    place.world.file("repo/a.txt", "mine\n");
+    let waits = place.trees.merge("q3", None).await.unwrap();
+    assert!(matches!(&waits, Outcome::Waits(why) if why.contains("main checkout has changes")), "{waits:?}");
+    place.world.setup(&["checkout", "-q", "a.txt"]);
+    fs::write(place.world.base.join("repo/.troupe/worktrees/q3/new"), "x").unwrap();
+    let waits = place.trees.merge("q3", None).await.unwrap();
+    assert!(matches!(&waits, Outcome::Waits(why) if why.contains("not committed")), "{waits:?}");
+}

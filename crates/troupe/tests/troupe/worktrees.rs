@@ -43,6 +43,14 @@ fn what_an_agent_leaves_in_a_worktree_is_listed_compared_and_dropped() {
     assert!(text.clean().contains("new.txt") && text.out.contains("used by nobody"), "{text:?}");
     assert!(worktrees(&stage, &["diff", name]).clean().contains("+hello"));
 
+    let waits = worktrees(&stage, &["merge", name, "--test", "true"]);
+    assert_eq!(waits.code, Some(1));
+    assert!(waits.out.contains("changes that are not committed"), "{waits:?}");
+    git(&stage, &["-C", path, "add", "-A"]);
+    git(&stage, &["-C", path, "commit", "-q", "-m", "work"]);
+    assert!(worktrees(&stage, &["merge", name, "--test", "test -f new.txt"]).clean().contains("merged, "));
+    assert!(stage.path("work/new.txt").exists());
+    std::fs::write(std::path::Path::new(path).join("new.txt"), "later").unwrap();
     worktrees(&stage, &["drop", "nobody"]).says(1, &["there is no worktree `nobody`", name]);
     worktrees(&stage, &["drop", name]).says(1, &["new.txt", "nothing was removed", "--discard"]);
     assert!(std::path::Path::new(path).join("new.txt").exists());
