@@ -277,7 +277,9 @@ fn place(shared: &Shared, row: &Row, plan: &[PathBuf], def: &AgentDef) -> Place 
     };
     let mut scratch = scratch::folders(shared, row, writes);
     scratch.extend_from_slice(shared.scratch.names());
-    scratch.extend(memory::names(config, def));
+    if row.header.fork.is_none() {
+        scratch.extend(memory::names(config, def));
+    }
     if state.mode == Mode::Plan {
         scratch.extend_from_slice(plan);
     }

@@ -85,6 +85,8 @@ pub struct Worktrees {
 struct Inner {
     env: Env,
     git: Git,
+    /// In the checkout that the session works in: a new worktree begins from what is checked out there.
+    here: Git,
     /// The main checkout.
     checkout: PathBuf,
     /// The folder of the worktrees.
@@ -117,6 +119,7 @@ impl Worktrees {
         let none = || WorktreeError::NotGit(env.cwd.clone());
         let around = Places::of(env).checkout.ok_or_else(none)?;
         let checkout = around.main.canonicalize().map_err(|_| none())?;
+        let here = Git::of(&Places::of(env), env)?;
         let env = Env { cwd: checkout.clone(), ..env.clone() };
         let git = Git::of(&Places::of(&env), &env)?;
         // The repository, whichever of its checkouts this is.
@@ -127,6 +130,7 @@ impl Worktrees {
         let key = Key::new(format!("worktrees/{hex}")).ok_or_else(none)?;
         let inner = Inner {
             git,
+            here,
             folder: checkout.join(".troupe/worktrees"),
             lock: home.join("worktrees").join(format!("{hex}.lock")),
             checkout,
@@ -434,7 +438,7 @@ impl Inner {
         owner: &AgentId,
         taken: &[String],
     ) -> Result<(Worktree, Vec<String>), WorktreeError> {
-        let (base, notes) = making::base(&self.git, &self.setup)?;
+        let (base, notes) = making::base(&self.here, &self.setup)?;
         for number in 1..=TRIES {
             let name = name.numbered(number);
             let (path, branch) = (self.folder.join(name.folder()), name.branch());

@@ -311,3 +311,21 @@ async fn of_five_branches_three_merge_and_two_come_back_and_the_checkout_is_neve
     let waits = place.trees.merge("q3", None).await.unwrap();
     assert!(matches!(&waits, Outcome::Waits(why) if why.contains("not committed")), "{waits:?}");
 }
+
+// proves: W1
+#[tokio::test]
+async fn it_begins_from_what_is_checked_out_where_the_session_works() {
+    let place = place();
+    place.world.setup(&["worktree", "add", "-q", "-b", "topic", "../topic"]);
+    let commit = ["-C", "../topic", "commit", "-q", "--allow-empty", "-m", "on the topic"];
+    place.world.setup(&commit);
+    let env = Env { cwd: place.world.base.join("topic"), ..place.world.env.clone() };
+    let trees = Worktrees::open(&env, &place.world.base.join("home/.troupe"), Setup::default()).unwrap();
+    let made = trees.make(&Name::of_agent("a"), &alive("a"), 0).await.unwrap();
+    let topic = String::from_utf8(place.world.setup(&["rev-parse", "topic"])).unwrap();
+    assert_eq!(made.tree.base, topic.trim());
+    assert!(
+        made.tree.path.starts_with(place.world.base.join("repo/.troupe/worktrees")),
+        "beside the main checkout"
+    );
+}

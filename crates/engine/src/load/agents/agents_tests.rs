@@ -432,6 +432,22 @@ fn what_loosens_waits_for_trust_and_nothing_else_does() {
     assert_eq!(trust_items(&world.from), []);
 }
 
+// proves: X13, Y1
+#[test]
+fn memory_of_the_persons_waits_for_trust_and_that_of_the_project_does_not() {
+    let mut world = World::new();
+    let of = |world: &World, scope: &str| {
+        let (def, faults) = world.read(&format!("name: keeper\ndescription: d\nmemory: {scope}"));
+        (def.and_then(|def| def.memory), faults.len())
+    };
+    assert_eq!(of(&world, "user"), (None, 1));
+    assert_eq!(of(&world, "project"), (Some(MemoryScope::Project), 0));
+    assert_eq!(of(&world, "local"), (Some(MemoryScope::Local), 0));
+    of(&world, "user");
+    world.from.trust = Trust::UNTRUSTED.with(&trust_items(&world.from));
+    assert_eq!(of(&world, "user"), (Some(MemoryScope::User), 0));
+}
+
 // proves: X13, S1
 #[test]
 fn a_mode_waits_for_trust_where_it_lets_more_pass_than_the_sessions() {

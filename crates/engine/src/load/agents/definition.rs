@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use troupe_core::builtin::{COORDINATOR, MAIN};
 use troupe_core::catalogue::DefFault;
-use troupe_core::def::{AgentDef, Source};
+use troupe_core::def::{AgentDef, MemoryScope, Source};
 use troupe_core::fork::FORK;
 use troupe_core::visible::is_hidden;
 
@@ -198,7 +198,11 @@ impl Maker {
             "maxTurns" => def.limits.turns = Some(field::count(value)?),
             "background" => def.background = field::switch(value)?,
             "initialPrompt" => def.initial_prompt = Some(field::text(value)?),
-            "memory" => def.memory = Some(field::memory(value)?),
+            "memory" => {
+                let scope = field::memory(value)?;
+                def.memory = Some(scope);
+                self.loose.extend((scope == MemoryScope::User).then_some(Loose::UserMemory));
+            }
             "isolation" => def.isolation = Some(field::isolation(value)?),
             "skills" => def.skills = field::texts(value)?,
             "mcpServers" => {

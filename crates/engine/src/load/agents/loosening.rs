@@ -22,6 +22,8 @@ pub(super) enum Loose {
     Hooks(Value),
     /// A server of its own: its name and configuration.
     Server(Value),
+    /// A folder of the person's to read and write, in every project.
+    UserMemory,
 }
 
 impl Loose {
@@ -37,7 +39,7 @@ impl Loose {
         match self {
             Self::Mode(Mode::AcceptEdits | Mode::Auto | Mode::BypassPermissions) => true,
             Self::Mode(mode) => mode.lets_pass_more_than(session),
-            Self::AllowedTools(_) | Self::Hooks(_) | Self::Server(_) => true,
+            Self::AllowedTools(_) | Self::Hooks(_) | Self::Server(_) | Self::UserMemory => true,
         }
     }
 
@@ -52,6 +54,7 @@ impl Loose {
             Self::AllowedTools(_) => "allowedTools",
             Self::Hooks(_) => "hooks",
             Self::Server(_) => "mcpServers",
+            Self::UserMemory => "memory",
         }
     }
 
@@ -59,6 +62,7 @@ impl Loose {
         match self {
             Self::Mode(mode) => mode.as_str().to_owned(),
             Self::AllowedTools(Value::String(rules)) => rules.clone(),
+            Self::UserMemory => "user".to_owned(),
             Self::AllowedTools(value) | Self::Hooks(value) | Self::Server(value) => value.to_string(),
         }
     }
@@ -68,6 +72,7 @@ impl Loose {
             Self::Mode(_) => def.mode = None,
             Self::AllowedTools(_) => def.allowed = None,
             Self::Hooks(_) => def.hooks = None,
+            Self::UserMemory => def.memory = None,
             Self::Server(server) => def.mcp_servers.retain(|other| other != server),
         }
     }
